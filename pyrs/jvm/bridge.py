@@ -213,10 +213,10 @@ class Bridge:
             convert: The conversion of foreign types: ``"auto"``, ``"values"``, ``"references"``, ``"shared"`` or a
                 mapping of class names (see the value table).
             hot: True if the Publisher emits with or without Subscribers. ``subscribe`` then waits until Java's
-                ``subscribe`` has returned, so that no element emitted afterwards is lost. The wait is a round trip, at
-                most 5 seconds; on the thread of an asyncio loop there is none. By default Java decides:
-                SubmissionPublisher, Processors and sinks, connectables, and operators of Reactor and RxJava over these
-                are hot.
+                ``subscribe`` has returned and the demand of ``on_subscribe`` was requested, so that no element emitted
+                afterwards is lost. The wait is a round trip, at most 5 seconds; on the thread of an asyncio loop there
+                is none. By default Java decides: SubmissionPublisher, Processors and sinks, connectables, and operators
+                of Reactor, RxJava and Mutiny that expose one of these as their source are hot.
 
         Raises:
             TypeError: The object has no row in the table, or an option has a wrong type.

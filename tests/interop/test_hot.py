@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -24,6 +25,50 @@ def sink_of(java: Java) -> Any:
     # The first Subscriber of such a sink would receive the earlier elements.
     java.static("interop.Functions", "subscribe", java.call(sink, "asFlux"), java.new("interop.Recorder", 2**62))
     return sink
+
+
+def _best_effort(java: Java) -> tuple[Any, Any, str, str]:
+    sink = java.call(java.call(java.static("reactor.core.publisher.Sinks", "many"), "multicast"), "directBestEffort")
+    return java.call(sink, "asFlux"), sink, "tryEmitNext", "tryEmitComplete"
+
+
+def _all_or_nothing(java: Java) -> tuple[Any, Any, str, str]:
+    sink = java.call(java.call(java.static("reactor.core.publisher.Sinks", "many"), "multicast"), "directAllOrNothing")
+    return java.call(java.call(sink, "asFlux"), "hide"), sink, "tryEmitNext", "tryEmitComplete"
+
+
+def _rxjava(java: Java) -> tuple[Any, Any, str, str]:
+    processor = java.static("io.reactivex.rxjava3.processors.PublishProcessor", "create")
+    return processor, processor, "onNext", "onComplete"
+
+
+def _mutiny(java: Java) -> tuple[Any, Any, str, str]:
+    processor = java.static("io.smallrye.mutiny.operators.multi.processors.BroadcastProcessor", "create")
+    return java.call(java.call(java.call(processor, "select"), "first", 9), "log"), processor, "onNext", "onComplete"
+
+
+@pytest.mark.parametrize("create", [_best_effort, _all_or_nothing, _rxjava, _mutiny])
+def test_source_that_ignores_demand_receives_it_before_subscribe_returns(
+    bridge: Bridge, java: Java, create: Callable[[Java], tuple[Any, Any, str, str]]
+) -> None:
+    """Without demand, these sources drop an element or fail."""
+    for n in range(ROUNDS):
+        publisher, target, emit, complete = create(java)
+        received = TestSubscriber(None, timeout=DEADLINE)
+        bridge.from_jvm(publisher).subscribe(received)
+        java.call(target, emit, n)
+        java.call(target, complete)
+        assert received.await_complete() == [n]
+
+
+def test_subscribe_returns_although_request_emits_without_end(bridge: Bridge, java: Java) -> None:
+    endless = java.static("reactor.core.publisher.Flux", "range", 0, 2**31 - 1)
+    received, returned = TestSubscriber(None, timeout=DEADLINE), threading.Event()
+    stream = bridge.from_jvm(endless, hot=True)
+    thread = threading.Thread(target=lambda: (stream.subscribe(received), returned.set()), daemon=True)
+    thread.start()
+    assert returned.wait(4), "subscribe waited for the end of the stream"
+    received.cancel()
 
 
 @pytest.mark.parametrize("declared", [None, True], ids=["detected", "declared"])

@@ -118,8 +118,11 @@ class InboundStream(DrainLoop, CountingSubscription):
 
     # Called by the user, on any thread.
 
-    def start(self) -> None:
-        """Call on_subscribe. No other signal is sent before it returns (§1.3, §1.9)."""
+    def start(self, subscribe: Callable[[], bool] = lambda: False) -> bool:
+        """Call on_subscribe, and then ``subscribe``, and return its result.
+
+        No other signal is sent before it returns (§1.3, §1.9).
+        """
         subscriber = self.subscriber
         assert subscriber is not None
         # Not in ``__init__``, which the reader calls: the look-up of an attribute may run code of the user.
@@ -133,10 +136,24 @@ class InboundStream(DrainLoop, CountingSubscription):
         except BaseException:
             self.cancel()
             raise
+        else:
+            return subscribe()
         finally:
             self._started = True
             if self._has_work():
                 self._session.schedule(self)
+        return False
+
+    def first_credit(self) -> int:
+        """Return the credit for the demand of ``on_subscribe``.
+
+        Called inside ``start``, before the drain loop delivers elements.
+        """
+        while self._requests:
+            n = self._requests.popleft()
+            self.window.request(n)
+            self._demand += n
+        return self.window.refill()
 
     def request(self, n: int) -> None:
         """Request ``n`` more elements.
@@ -181,6 +198,10 @@ class InboundStream(DrainLoop, CountingSubscription):
         except Empty:
             return False
         return True
+
+    def is_cancelled(self) -> bool:
+        """Return True after ``cancel``."""
+        return self._cancelled
 
     # Called by the reader, which only records.
 

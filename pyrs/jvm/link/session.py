@@ -120,9 +120,9 @@ class Session(StreamHost):
         ``on_subscribe`` is called before this returns. If the link is closed or the options cannot be converted, the
         Subscriber receives its Subscription and then the error (§1.9). The signals run in the context of this call.
 
-        With ``confirm`` this returns after the peer's ``subscribe`` has returned, so that no element is lost that a hot
-        Publisher emits afterwards; after ``confirm_seconds`` it logs a warning and returns. On a thread with a running
-        event loop, which must not block, it returns at once.
+        With ``confirm`` this returns after the peer's ``subscribe`` has returned and the demand of ``on_subscribe`` was
+        requested there, so that no element is lost that a hot Publisher emits afterwards; after ``confirm_seconds`` it
+        logs a warning and returns. On a thread with a running event loop, which must not block, it returns at once.
         """
         stream = InboundStream(
             self,
@@ -135,27 +135,40 @@ class Session(StreamHost):
         stream.handle, stream.site = handle, site
         try:
             self._register(stream)
-            confirm = confirm and self._confirm_seconds > 0 and not on_event_loop()
-            sent = self.open and self._send_subscribe(stream, handle, options or {}, confirm)
-            stream.start()
+            if confirm and self._confirm_seconds > 0 and not on_event_loop():
+                # SUBSCRIBE follows on_subscribe, because it carries the demand.
+                sent = stream.start(partial(self._send_subscribe, stream, handle, options or {}, confirm=True))
+            else:
+                sent = False
+                self._send_subscribe(stream, handle, options or {})
+                stream.start()
             self.outbox.flush()
-            if sent and confirm and not stream.await_confirmation(self._confirm_seconds):
+            if sent and not stream.await_confirmation(self._confirm_seconds):
                 _log.warning("stream %d: the Publisher in the JVM has not returned from subscribe yet", stream.id)
         except BaseException:
             stream.cancel()  # for example an interrupt: a stream that is half open must not stay in the table
             raise
 
-    def _send_subscribe(self, stream: InboundStream, handle: int, options: dict[str, Any], confirm: bool) -> bool:
+    def _send_subscribe(
+        self, stream: InboundStream, handle: int, options: dict[str, Any], *, confirm: bool = False
+    ) -> bool:
         """Queue SUBSCRIBE, and return whether it was queued.
 
-        Otherwise the stream ends (§1.9), because its options cannot be sent or ``link.streams`` is reached.
+        Otherwise the stream ends (§1.9), because its options cannot be sent or ``link.streams`` is reached; or it has
+        ended already.
         """
+        if not self.open or stream.is_cancelled():
+            return False
         try:
             if len(self.streams) > MAX_STREAMS:
                 raise too_many_streams()
             if entries := collect_entries():
                 options = {**options, "context": entries}
-            body = self._encode_options(handle, {**options, "confirm": True} if confirm else options)
+            if confirm:
+                options = {**options, "confirm": True}
+                if credit := stream.first_credit():
+                    options["request"] = credit
+            body = self._encode_options(handle, options)
             if len(body) > MAX_BODY:  # SUBSCRIBE is never fragmented
                 raise ConversionError(
                     f"the options of a subscription take {len(body)} bytes, but the limit is {MAX_BODY}: name fewer "
@@ -165,6 +178,8 @@ class Session(StreamHost):
             stream.refused(error)
             return False
         self.outbox.control(frame(FrameType.SUBSCRIBE, stream.id, body))
+        if stream.is_cancelled():  # by another thread, which may have queued CANCEL first
+            self.outbox.control(frame(FrameType.CANCEL, stream.id))
         return True
 
     def _encode_options(self, handle: int, options: dict[str, Any]) -> bytes:
@@ -358,6 +373,8 @@ class Session(StreamHost):
         with suppress(TypeError):  # not every class has weak references
             stream.publisher = weakref.ref(publisher)
         self._register(stream)
+        if type(options.get("request")) is int:
+            stream.requested(options["request"])
 
         def subscribe() -> None:
             try:

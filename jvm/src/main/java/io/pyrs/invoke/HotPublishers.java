@@ -3,16 +3,16 @@ package io.pyrs.invoke;
 import io.pyrs.ObjectKind;
 import java.lang.reflect.Method;
 import java.util.Arrays;
-import java.util.Iterator;
+import java.util.Optional;
 import java.util.concurrent.SubmissionPublisher;
 import java.util.stream.Stream;
 
 /**
  * Detects hot Publishers, which emit independently of their Subscribers.
  *
- * <p>The hot Publishers are the JDK's SubmissionPublisher, Processors (which include the sinks of Reactor and RxJava),
- * Publishers with a method connect, and the operators of Reactor and RxJava on top of one of these. Reflection
- * avoids a dependency on either library. Each Publisher is examined once, when it is sent to Python.
+ * <p>The hot Publishers are the JDK's SubmissionPublisher, Processors, the sinks of Reactor, Publishers with a method
+ * connect, and the operators of Reactor, RxJava and Mutiny that have one of these as their only source. Reflection
+ * avoids a dependency on these libraries. Each Publisher is examined once, when it is sent to Python.
  */
 public final class HotPublishers {
     /** The flag that {@link #kindCode} adds for a hot Publisher. */
@@ -20,12 +20,37 @@ public final class HotPublishers {
 
     private static final int MAX_HOPS = 64;
 
+    /** The methods that return the source of an operator, each after the type that declares it. */
+    private static final String[][] SOURCES = {
+        {"reactor.core.Scannable", "parents"},
+        {"io.reactivex.rxjava3.internal.fuseable.HasUpstreamPublisher", "source"},
+        {"io.smallrye.mutiny.operators.multi.AbstractMultiOperator", "upstream"},
+    };
+
     /** Cached by class, since an operator has hundreds of methods. */
-    private static final ClassValue<Boolean> CONNECTABLE = new ClassValue<>() {
+    private static final ClassValue<Boolean> IS_HOT = new ClassValue<>() {
         @Override
         protected Boolean computeValue(Class<?> type) {
-            return Arrays.stream(type.getMethods())
-                    .anyMatch(method -> method.getName().equals("connect"));
+            return SubmissionPublisher.class.isAssignableFrom(type)
+                    || superType(type, "reactor.core.publisher.Sinks$Many").isPresent() // some are no Processors
+                    || Arrays.stream(type.getMethods())
+                            .anyMatch(method -> method.getName().equals("connect"));
+        }
+    };
+
+    /** Cached by class, since looking for a missing class is slow. */
+    private static final ClassValue<Optional<Method>> SOURCE = new ClassValue<>() {
+        @Override
+        protected Optional<Method> computeValue(Class<?> type) {
+            for (String[] each : SOURCES) {
+                Optional<Class<?>> declaring = superType(type, each[0]);
+                if (declaring.isPresent()) {
+                    return Arrays.stream(declaring.get().getMethods())
+                            .filter(method -> method.getName().equals(each[1]) && method.getParameterCount() == 0)
+                            .findFirst();
+                }
+            }
+            return Optional.empty();
         }
     };
 
@@ -50,33 +75,31 @@ public final class HotPublishers {
     }
 
     private static boolean isHotSource(Object publisher) {
-        return publisher instanceof SubmissionPublisher
-                || ObjectKind.of(publisher) == ObjectKind.PROCESSOR
-                || CONNECTABLE.get(publisher.getClass());
+        return ObjectKind.of(publisher) == ObjectKind.PROCESSOR || IS_HOT.get(publisher.getClass());
     }
 
-    /** Returns the upstream of a Reactor or RxJava operator, or null if it is unknown. */
-    private static Object upstream(Object publisher) {
-        Object parents = call(publisher, "reactor.core.Scannable", "parents");
-        if (parents instanceof Stream) {
-            try (Stream<?> stream = (Stream<?>) parents) {
-                Iterator<?> first = stream.iterator();
-                return first.hasNext() ? first.next() : null;
-            }
-        }
-        return call(publisher, "io.reactivex.rxjava3.internal.fuseable.HasUpstreamPublisher", "source");
-    }
-
-    private static Object call(Object target, String interfaceName, String method) {
+    /** Returns the type of this name if it is a supertype of {@code type}. */
+    private static Optional<Class<?>> superType(Class<?> type, String name) {
         try {
-            Class<?> type =
-                    Class.forName(interfaceName, false, target.getClass().getClassLoader());
-            if (!type.isInstance(target)) {
-                return null;
-            }
-            Method found = type.getMethod(method);
-            return found.invoke(target);
+            Class<?> found = Class.forName(name, false, type.getClassLoader());
+            return found.isAssignableFrom(type) ? Optional.of(found) : Optional.empty();
         } catch (ReflectiveOperationException | LinkageError | RuntimeException unknown) {
+            return Optional.empty();
+        }
+    }
+
+    /** Returns the only source of an operator of Reactor, RxJava or Mutiny; null if it is unknown. */
+    private static Object upstream(Object publisher) {
+        Optional<Method> method = SOURCE.get(publisher.getClass());
+        try {
+            Object source = method.isPresent() ? method.get().invoke(publisher) : null;
+            if (source instanceof Stream) { // Reactor returns all operators above, nearest first
+                try (Stream<?> parents = (Stream<?>) source) {
+                    return parents.findFirst().orElse(null);
+                }
+            }
+            return source;
+        } catch (ReflectiveOperationException | RuntimeException unknown) {
             return null;
         }
     }

@@ -1,6 +1,8 @@
 package io.pyrs.link.session;
 
 import io.pyrs.Log;
+import io.pyrs.link.protocol.FrameType;
+import io.pyrs.link.protocol.Frames;
 import io.pyrs.value.Conversion;
 import java.util.Objects;
 import java.util.concurrent.Flow;
@@ -47,6 +49,8 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
      * gate.
      */
     private boolean ended;
+    /** SUBSCRIBED is sent when the credit that has arrived is requested. */
+    private volatile boolean confirms;
     /** The thread inside request of the upstream. Not volatile: a thread only compares it with itself. */
     private Thread requesting;
 
@@ -222,6 +226,7 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
 
     /** Forwards credit or a cancel that arrived while this thread is inside request of the upstream Subscription. */
     private void forwardToUpstream() {
+        sendConfirmation(); // request may return as late as at the end of the stream
         if (cancelled) {
             cancelUpstream();
         } else if (credits.get() != 0) {
@@ -264,10 +269,35 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
         fail(error);
     }
 
+    /**
+     * Sends SUBSCRIBED after the credit that has arrived was requested. Before that, a Publisher that emits
+     * independently of demand would drop an element, or fail.
+     */
+    void confirm() {
+        confirms = true;
+        schedule();
+    }
+
+    private void sendConfirmation() {
+        if (confirms) {
+            confirms = false;
+            session.outbox().control(Frames.frame(FrameType.SUBSCRIBED, id, Frames.NOTHING));
+            session.outbox().flush();
+        }
+    }
+
     // The drain loop, which calls the upstream Subscription.
 
     @Override
     void drain() {
+        boolean confirming = confirms; // read before the credit
+        forwardSignals();
+        if (confirming) {
+            sendConfirmation();
+        }
+    }
+
+    private void forwardSignals() {
         if (cancelled || terminal.get() != null) {
             cancelUpstream();
             return;

@@ -378,6 +378,9 @@ public final class Session {
         Throwable refusal = target == null ? Handles.missing(handle) : invalid;
         boolean confirm = Boolean.TRUE.equals(options.get("confirm"));
         OutboundStream stream = new OutboundStream(this, id, conversion, handles.boxesOf(handle));
+        if (options.get("request") instanceof Long) {
+            stream.receiveRequest((Long) options.get("request"));
+        }
         register(id, stream);
         executor.execute(() -> {
             try {
@@ -390,8 +393,7 @@ public final class Session {
                 stream.reject(error);
             }
             if (confirm) {
-                outbox.control(Frames.frame(FrameType.SUBSCRIBED, id, Frames.NOTHING));
-                outbox.flush();
+                stream.confirm();
             }
         });
     }
