@@ -10,6 +10,8 @@ from pyrs.jvm.java_objects import ObjectKind
 from pyrs.stream.stream import Maybe, Single, Stream
 
 _SINGLE_TYPES = "io.pyrs.invoke.SingleTypes"
+_FAMILIES = "io.pyrs.link.session.Families"
+_MUTINY = "io.smallrye.mutiny"
 _RXJAVA = "io.reactivex.rxjava3.core"
 
 _ACCEPTED: dict[str, type[Stream[Any]]] = {
@@ -19,8 +21,8 @@ _ACCEPTED: dict[str, type[Stream[Any]]] = {
     f"{_RXJAVA}.Single": Single,
     f"{_RXJAVA}.Maybe": Maybe,
     f"{_RXJAVA}.Completable": Maybe,
-    "io.smallrye.mutiny.Multi": Stream,
-    "io.smallrye.mutiny.Uni": Maybe,
+    f"{_MUTINY}.Multi": Stream,
+    f"{_MUTINY}.Uni": Maybe,
     "java.util.concurrent.CompletionStage": Maybe,
     "java.util.concurrent.CompletableFuture": Maybe,
 }
@@ -83,9 +85,15 @@ def convert_to(java_class: Callable[[str], Any], publisher: Any, java_type: str)
     if publisher._kind in (ObjectKind.MAYBE, ObjectKind.SINGLE):
         publisher = java_class(_SINGLE_TYPES).toPublisher(publisher)
     package, _, name = java_type.rpartition(".")
+    # A mirror of a Python Publisher has both families, but a Java Publisher usually has one. Mutiny takes that of Flow.
+    if package == _MUTINY:
+        if not java_class("java.util.concurrent.Flow$Publisher").class_.isInstance(publisher):
+            publisher = java_class(_FAMILIES).toFlow(publisher)
+    elif not java_class("org.reactivestreams.Publisher").class_.isInstance(publisher):
+        publisher = java_class(_FAMILIES).toReactiveStreams(publisher)
     if package == _RXJAVA:
         converted = wanted.fromPublisher(publisher)
-    elif package == "io.smallrye.mutiny":
+    elif package == _MUTINY:
         converted = wanted.createFrom().publisher(publisher)
     elif package == "java.util.concurrent":
         converted = java_class(_SINGLE_TYPES).toFuture(publisher)

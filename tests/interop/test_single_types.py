@@ -130,6 +130,25 @@ def test_to_jvm_converts_a_stream(bridge: Bridge, java_type: str) -> None:
     assert (count.block() if java_type.endswith("Flux") else count.blockingGet()) == 5
 
 
+@pytest.mark.parametrize("java_type", [FLUX, f"{RX}.Flowable", "io.smallrye.mutiny.Multi"])
+@pytest.mark.parametrize("source", [FLUX, f"{RX}.Flowable", "io.smallrye.mutiny.Multi"])
+def test_to_jvm_converts_a_stream_of_another_family(bridge: Bridge, source: str, java_type: str) -> None:
+    """Mutiny has the interfaces of Flow, the others have those of org.reactivestreams."""
+    library = bridge.java_class(source)
+    stream = bridge.from_jvm(library.createFrom().items(1, 2) if source.endswith("Multi") else library.just(1, 2))
+    converted = bridge.to_jvm(stream, java_type=java_type)
+    assert bridge.java_class(java_type).class_.isInstance(converted)
+    assert bridge.from_jvm(converted).collect(timeout=DEADLINE) == [1, 2]
+
+
+def test_to_jvm_converts_a_single_value_of_another_family(bridge: Bridge) -> None:
+    uni = bridge.from_jvm(bridge.java_class("io.smallrye.mutiny.Uni").createFrom().item(1))
+    mono = bridge.from_jvm(bridge.java_class(MONO).just(2))
+    assert bridge.from_jvm(bridge.to_jvm(uni, java_type=MONO)).block(DEADLINE) == 1
+    assert bridge.from_jvm(bridge.to_jvm(uni, java_type=STAGE)).result(DEADLINE) == 1
+    assert bridge.from_jvm(bridge.to_jvm(mono, java_type="io.smallrye.mutiny.Uni")).block(DEADLINE) == 2
+
+
 def test_to_jvm_converts_between_the_libraries(bridge: Bridge) -> None:
     single = bridge.from_jvm(bridge.java_class(f"{RX}.Single").just(7))
     mono: Any = bridge._references.java_handle(bridge.to_jvm(single, java_type=MONO))
