@@ -159,6 +159,9 @@ class LinkReferences(References, Codec):
         try:
             body = encoder.encode(words)
             encoder.check(words, body)
+        except (LinkBroken, LinkClosed):  # the JVM has detected the end first, and exports no object
+            self.disown(encoder.carried)
+            raise
         except Exception as error:  # no interrupt: this thread is shielded
             raise _explained(encoder, words, error, self) from error
         try:

@@ -137,6 +137,16 @@ def test_a_call_that_java_receives_after_the_link_broke_raises_link_broken(gatew
             references.control.resolve(java_list._handle)
 
 
+def test_a_call_with_an_object_that_java_refuses_to_export_raises_link_broken(gateway: Any) -> None:
+    with jvm.connect(gateway, reconnect=True) as bridge:
+        java_list = bridge.java_class("java.util.ArrayList")()
+        references, raw = java_list._link, gateway.jvm.java.lang.Object()
+        cut(bridge)
+        eventually(lambda: not references.control.is_open(), "Java did not notice the end of the connection")
+        with pytest.raises(LinkBroken, match="the bridge to Python has ended"):
+            references._command([int(Operation.METHOD), java_list, "add", raw], references)
+
+
 @pytest.mark.parametrize("returns_object", [False, True], ids=["value", "object"])
 def test_a_call_that_java_is_executing_when_the_link_breaks_returns_its_result(
     gateway: Any, returns_object: bool
