@@ -152,6 +152,22 @@ def test_detached_threads_leave_no_java_thread(gateway: Gateway) -> None:
     eventually(lambda: threads_of_java.getThreadCount() <= before + 5, "Java threads of ended Python threads are left")
 
 
+def test_thread_that_drops_a_java_object_leaves_no_java_thread(gateway: Gateway) -> None:
+    """JPype attaches the thread that deallocates a Java object."""
+    threads_of_java = jpype.JClass("java.lang.management.ManagementFactory").getThreadMXBean()
+
+    def use() -> None:
+        created = gateway.with_java(lambda java: java.new("java.lang.Object"))
+        del created
+
+    before = threads_of_java.getThreadCount()
+    for _ in range(30):
+        thread = threading.Thread(target=use)
+        thread.start()
+        thread.join(SECONDS)
+    eventually(lambda: threads_of_java.getThreadCount() <= before + 5, "Java threads of ended Python threads are left")
+
+
 def test_a_missing_method_raises_jvm_error(gateway: Gateway) -> None:
     with pytest.raises(JvmError):
         gateway._java.call(jpype.JClass("java.lang.Object")(), "nothingOfTheKind")
@@ -213,6 +229,29 @@ def test_the_bridge_sees_jars_that_a_later_launch_adds(tmp_path: Path) -> None:
         control.close()
     """
     assert run_in_process(program, str(own)) == "io.pyrs.bridge.Entry"
+
+
+def test_jvm_of_the_parent_is_refused_in_a_forked_child() -> None:
+    """Most calls of a JVM whose threads are in another process never return."""
+    program = """
+        import os
+        from pyrs import jvm
+        jvm.launch()
+        reader, writer = os.pipe()
+        if os.fork() == 0:
+            answers = []
+            for open_bridge in (jvm.connect, jvm.launch):
+                try: open_bridge()
+                except Exception as error: answers.append(f"{type(error).__name__}: {error}")
+            os.write(writer, "|".join(answers).encode())
+            os._exit(0)
+        os.close(writer)
+        print(os.read(reader, 1_000).decode())
+    """
+    answers = run_in_process(program).split("|")
+    assert [answer.partition(",")[0] for answer in answers] == [
+        "JvmUnavailable: this process was forked while a JVM ran in its parent"
+    ] * 2
 
 
 def test_a_missing_jvm_is_reported() -> None:

@@ -12,7 +12,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,10 +29,22 @@ _starting = threading.RLock()
 """Held while the JVM starts, because ``isJVMStarted`` is true before a class can be found."""
 
 
+_forked = False
+"""True in a child that ``fork()`` made while the JVM ran. It has none of the threads, so calls may never return."""
+
+
 def _after_fork() -> None:
     """Replace the lock, which a thread of the parent may hold while it starts the JVM."""
-    global _starting
-    _starting = threading.RLock()
+    global _starting, _forked
+    _starting, _forked = threading.RLock(), jpype.isJVMStarted()
+
+
+def _check_fork() -> None:
+    if _forked:
+        raise JvmUnavailable(
+            "this process was forked while a JVM ran in its parent, and a JVM does not survive fork(): start the JVM "
+            "in the child only, or start the process with multiprocessing's method spawn or forkserver"
+        )
 
 
 if hasattr(os, "register_at_fork"):
@@ -44,8 +56,9 @@ def running_gateway() -> JPypeGateway:
     """Return the gateway to the running JVM of this process.
 
     Raises:
-        JvmUnavailable: No JVM runs in this process.
+        JvmUnavailable: No JVM runs in this process, or it was started before a ``fork()``.
     """
+    _check_fork()
     with _starting:
         started = jpype.isJVMStarted()
     if not started:
@@ -72,6 +85,7 @@ def launched_gateway(classpath: Sequence[str | os.PathLike[str]], jvm_options: S
         JvmUnavailable: No JVM was found, or the JVM did not start; or the running JVM was started without one of the
             options, which are fixed at the start, or has an earlier version of a jar.
     """
+    _check_fork()
     paths = _expanded(classpath)
     with _starting:
         if not jpype.isJVMStarted():
@@ -151,12 +165,32 @@ def _expanded(classpath: Sequence[str | os.PathLike[str]]) -> list[str]:
     return found
 
 
+class _ThreadEnd(threading.local):
+    """Has a finalizer for each thread that uses it."""
+
+    def __init__(self, function: Callable[[], None]) -> None:
+        self.finalizer = _Finalizer(function)
+
+
+class _Finalizer:
+    """Calls a function at the end of the thread that created it."""
+
+    def __init__(self, function: Callable[[], None]) -> None:
+        self._function = function
+        self._thread = threading.get_ident()
+
+    def __del__(self) -> None:
+        if threading.get_ident() == self._thread:  # another thread may collect the gateway
+            self._function()
+
+
 class JPypeGateway(Gateway):
     """The gateway to the JVM that JPype runs in this process."""
 
     def __init__(self) -> None:
         super().__init__(JPypeJava(), self._stays_attached)
         self._java_thread = jpype.JClass("java.lang.Thread")  # a later look-up would attach the calling thread
+        self._thread_end = _ThreadEnd(partial(_detach, self._java_thread))
         _accept_references()
 
     def open(self, token: bytes, options: Mapping[str, object]) -> Control:
@@ -174,12 +208,12 @@ class JPypeGateway(Gateway):
 
     def detach_thread(self) -> None:
         """Detach this thread from the JVM: JPype would keep its Java thread forever."""
-        if jpype.isJVMStarted():
-            self._java_thread.detach()
+        _detach(self._java_thread)
 
     def _stays_attached(self) -> bool:
         # A thread of user code is detached again, because JPype would keep the Java thread even after the Python thread
         # has ended. The bridge's workers stay attached from call to call, and detach when they end.
+        self._thread_end.finalizer  # noqa: B018 - creates it: the deallocation of a Java object attaches the thread
         return bool(self._java_thread.isAttached()) or threading.current_thread().name.startswith("pyrs-")
 
     def extend(self, paths: Sequence[str], jvm_options: Sequence[str]) -> None:
@@ -200,6 +234,11 @@ class JPypeGateway(Gateway):
         system = str(self._java.static("java.lang.System", "getProperty", "java.class.path")).split(os.pathsep)
         for path in to_be_added(paths, [*known, *system]):
             jpype.addClassPath(path)
+
+
+def _detach(java_thread: Any) -> None:
+    if jpype.isJVMStarted():
+        java_thread.detach()
 
 
 @cache
