@@ -110,7 +110,11 @@ class SubscriptionArbiter(DrainLoop, OperatorSubscription[T]):
         upcoming = self._upcoming
         if upcoming is not None:  # else do not write: another thread may just have stored a source
             self._upcoming = None
-            attach_safely(*upcoming)
+            try:
+                attach_safely(*upcoming)
+            except BaseException as error:  # an exit; if this is a thread of a scheduler, no caller receives it
+                self._fail(error)
+                raise
 
     def _on_request(self, n: int) -> None:
         if n > 0:

@@ -61,8 +61,18 @@ class Input(Subscriber[T]):
         return self._closed
 
     def subscribe_to(self, source: Publisher[T]) -> None:
-        """Subscribe to the source; an exception counts as its error (§1.9)."""
-        attach_safely(source, self)
+        """Subscribe to the source.
+
+        An exception of ``subscribe`` counts as an error of the source (§1.9). An exit is also raised again.
+        """
+        try:
+            attach_safely(source, self)
+        except BaseException as error:  # an exit; if this is a thread of a scheduler, no caller receives it
+            if not self._closed:
+                subscription = self._subscription
+                self.on_error(error)
+                hooks.cancel_safely(subscription)
+            raise
 
     def request(self, n: int) -> None:
         """Request n more, now or as soon as there is a Subscription."""

@@ -8,9 +8,10 @@ from typing import Any, NoReturn
 import pytest
 
 import pyrs
-from pyrs.schedulers import inline
+from pyrs.schedulers import default, inline
 from pyrs.testing import TestSubscriber
-from tests.core.support import subscribe
+from tests.core.support import RecordingSubscription, subscribe
+from tests.waiting import eventually
 
 
 class Planned(BaseException):
@@ -60,6 +61,51 @@ def test_exit_raised_during_subscribe_propagates(error: type[BaseException]) -> 
 
     with pytest.raises(error):
         subscribe(pyrs.defer(leave))
+
+
+class LeavingPublisher(pyrs.Publisher[int]):
+    """Raises an exit in ``subscribe``, after it has signalled ``on_subscribe`` if it has a Subscription."""
+
+    def __init__(self, error: type[BaseException], subscription: pyrs.Subscription | None = None) -> None:
+        self.error = error
+        self.subscription = subscription
+
+    def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
+        if self.subscription is not None:
+            subscriber.on_subscribe(self.subscription)
+        raise self.error
+
+
+ON_A_THREAD: dict[str, Callable[[pyrs.Stream[int]], pyrs.Stream[Any]]] = {
+    "subscribe_on": lambda source: source.subscribe_on(default()),
+    "delay_subscription": lambda source: source.delay_subscription(0.001),
+    "concat_map": lambda source: pyrs.timer(0.001).concat_map(lambda _: source),
+    "retry": lambda source: raise_once_before(source).retry(1, backoff=pyrs.Backoff(first=0.001)),
+    "timeout": lambda source: pyrs.never().timeout(0.001, fallback=source),
+    "share": lambda source: source.share().subscribe_on(default()),
+    "cache": lambda source: source.cache().subscribe_on(default()),
+    "defer": lambda source: pyrs.defer(lambda: source).map(str).subscribe_on(default()),
+}
+
+
+def raise_once_before(source: pyrs.Stream[int]) -> pyrs.Stream[int]:
+    sources = iter([pyrs.error(OSError()), source])
+    return pyrs.defer(lambda: next(sources))
+
+
+@pytest.mark.parametrize("error", [RecursionError, SystemExit, KeyboardInterrupt])
+@pytest.mark.parametrize("operator", ON_A_THREAD.values(), ids=ON_A_THREAD)
+def test_exit_raised_during_subscribe_on_a_thread_of_a_scheduler_fails_the_stream(
+    operator: Callable[[pyrs.Stream[int]], pyrs.Stream[Any]], error: type[BaseException], dropped: Any
+) -> None:
+    subscription = RecordingSubscription()
+    for publisher in (LeavingPublisher(error), LeavingPublisher(error, subscription)):
+        subscriber = subscribe(operator(pyrs.Stream(publisher)))
+        assert isinstance(subscriber.await_error(), error)
+        subscriber.assert_rules()
+        eventually(lambda: dropped.errors != [])
+        assert [type(each) for each in dropped.take()] == [error]  # by the thread, which also reports it
+    assert subscription.cancelled == 1
 
 
 @pytest.mark.parametrize("error", [ValueError, Planned, RecursionError])
