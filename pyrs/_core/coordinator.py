@@ -30,13 +30,15 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
     and then ``_advance()``, on the thread that finds the loop idle or on the executor. Only the drain loop signals the
     Subscriber.
 
-    An operator may override four methods:
+    An operator may override five methods:
 
     * ``_begin()``: subscribe the inputs, by default ``_input`` (if it is set) to the operator's source. Runs once,
       after ``on_subscribe``, outside the drain loop, so elements of a synchronous source are forwarded at once.
     * ``_advance()``: proceed as far as possible: ``_emit`` while ``_demand()``, ``_complete`` or ``_fail``. Return
       when ``_interrupted`` is set: the stream is not live, or an illegal request is unanswered (§3.9).
     * ``_release()``: cancel inputs and timers, clear buffers. Runs once, in the drain loop, also after a cancel.
+    * ``_cancel_upstream()``: cancel the inputs, by default ``_input``, and leave their elements to ``_release()``. Runs
+      on any thread at a cancel while the drain loop runs.
     * ``_requested_more(n)``: demand grew by n > 0. Wakes the drain loop by default. Runs outside the drain loop.
 
     The queue of posted handlers grows while the Subscriber is slow, so the caller of ``post`` must bound the number of
@@ -68,6 +70,11 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
 
     def _advance(self) -> None:
         """Emit, complete or fail, as far as possible now, in the drain loop."""
+
+    def _cancel_upstream(self) -> None:
+        """Cancel the inputs while the drain loop runs, on any thread."""
+        if self._input is not None:
+            self._input.cancel_upstream()
 
     def _requested_more(self, n: int) -> None:
         """Serve demand that grew by n > 0, outside the drain loop, on any thread."""
@@ -220,7 +227,13 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
             self.wake()
 
     def _on_cancel(self) -> None:
-        self.wake_here()
+        # ``take`` cancels in on_next and then completes, and the next source may need what this one holds. The drain
+        # loop releases the rest only after on_next has returned.
+        try:
+            if self.is_running():
+                self._cancel_upstream()
+        finally:
+            self.wake_here()
 
     def _serve(self) -> None:
         posted = self._posted

@@ -84,7 +84,14 @@ class Input(Subscriber[T]):
         subscription.request(min(n, UNBOUNDED))  # 3.17: the maximum for a third-party Subscription
 
     def cancel(self) -> None:
-        """Cancel, unless upstream terminated (§2.6); report an error that was not taken."""
+        """Cancel, unless the upstream terminated (§2.6), and discard stored elements."""
+        self.cancel_upstream()
+
+    def cancel_upstream(self) -> None:
+        """Cancel, unless the upstream terminated; stored elements are left to ``cancel``.
+
+        An error that the owner has not taken is reported as dropped.
+        """
         subscription: Subscription | None = None
         try:
             with self._guard:
@@ -255,10 +262,12 @@ class QueuedInput(PrefetchingInput[T], IteratorConsumer[T], Generic[T]):
         super().__init__(owner, prefetch, refill_at)
         self._pass = owner._emit_if_demanded if passes else None
         self.elements: deque[T] = deque()
+        self._emptied = False  # cancel() has been called, and will empty or has emptied the queue
 
     def cancel(self) -> None:
         """Cancel, unless the upstream terminated, and discard the queued elements."""
         super().cancel()
+        self._emptied = True
         hooks.discard_all(self.discards, self.elements)
 
     def on_next(self, element: T, /) -> None:
@@ -279,8 +288,12 @@ class QueuedInput(PrefetchingInput[T], IteratorConsumer[T], Generic[T]):
         self._notify()
 
     def _discard_late(self) -> None:
-        """Discard elements that upstream appended after the cancel emptied the queue."""
-        hooks.discard_all(self.discards, self.elements)
+        """Discard elements that arrived after ``cancel`` emptied the queue.
+
+        Called on the upstream thread. Until ``cancel`` is called, the drain loop may be reading the queue.
+        """
+        if self._emptied:
+            hooks.discard_all(self.discards, self.elements)
 
     def consume(self, iterator: Iterator[T], limit: int) -> int:
         # It reads batches without a Python loop. Within a batch the iterator must not block, hence ``steady_only``.

@@ -204,6 +204,10 @@ class _ZipRun(Coordinator[Any]):
         for each in self._inputs:
             each.taken(done)
 
+    def _cancel_upstream(self) -> None:
+        for each in self._inputs:
+            each.cancel_upstream()
+
     def _release(self) -> None:
         for each in self._inputs:
             each.cancel()
@@ -429,6 +433,10 @@ class _RaceRun(Coordinator[Any]):
             missing = NoElement(f"{self._operator.call}: no source emitted an element")
             missing.__cause__, self._error = self._error, None
             self._raised(missing)
+
+    def _cancel_upstream(self) -> None:
+        for each in self._inputs:
+            each.cancel_upstream()
 
     def _release(self) -> None:
         for each in self._inputs:

@@ -265,6 +265,12 @@ class _SwitchMapRun(Coordinator[Any]):
         if inner is not None:
             inner.cancel()
 
+    def _cancel_upstream(self) -> None:
+        super()._cancel_upstream()
+        inner = self._inner  # read once: the drain loop may switch
+        if inner is not None:
+            inner.cancel_upstream()
+
     def _release(self) -> None:
         self._input.cancel()
         self._discard_all(self._input.newest)
@@ -352,6 +358,10 @@ class _ExpandRun(Coordinator[Any]):
         upstream = QueuedInput[Any](self, self._operator.prefetch)
         self._path.append(upstream)
         upstream.subscribe_to(inner)
+
+    def _cancel_upstream(self) -> None:
+        for each in tuple(self._path):
+            each.cancel_upstream()
 
     def _release(self) -> None:
         for each in self._path:

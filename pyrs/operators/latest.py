@@ -39,6 +39,10 @@ class WithOtherRun(Coordinator[Any]):
     def _requested_more(self, n: int) -> None:
         self._input.request(n)
 
+    def _cancel_upstream(self) -> None:
+        self._input.cancel_upstream()
+        self._other.cancel_upstream()
+
     def _release(self) -> None:
         self._input.cancel()
         self._other.cancel()
@@ -163,6 +167,10 @@ class _CombineLatestRun(Coordinator[Any]):
         elif not self._active or self._latest[each.place] is MISSING:
             self._complete()
 
+    def _cancel_upstream(self) -> None:
+        for each in self._inputs:
+            each.cancel_upstream()
+
     def _release(self) -> None:
         for each in self._inputs:
             each.cancel()
@@ -197,7 +205,7 @@ class _SharedQueueInput(PrefetchingInput[Any]):
     def _receive(self, element: Any) -> None:
         self.empty = False
         self._owner.queue.append((self, element))
-        if self._closed:  # cancelled since ``on_next`` checked
+        if self._closed and self._owner._subscriber is None:  # released since ``on_next`` checked
             self._owner.discard_queue()
         self._owner.wake()
 

@@ -168,6 +168,11 @@ class _FlatMapRun(Coordinator[Any]):
         elif error is not self._delayed_errors[0]:
             hooks.on_error_dropped(error, f"{self._operator.call}: the stream fails with an earlier error")
 
+    def _cancel_upstream(self) -> None:
+        self._outer.cancel_upstream()
+        for inner in self._inners.copy():
+            inner.cancel_upstream()
+
     def _release(self) -> None:
         self._outer.cancel()
         for inner in self._inners.copy():  # atomic: the outer stream's thread may add one
@@ -315,6 +320,9 @@ class _Pulled:
                 raise
         if self.ended:
             self.cancel()
+
+    def cancel_upstream(self) -> None:
+        """Do nothing: the drain loop may be pulling from the iterator."""
 
     def cancel(self) -> None:
         """Release the iterator."""

@@ -76,10 +76,6 @@ class Crossing(Coordinator[Any]):
         self._more = False  # the next task emits the rest
         self._refilled_by = 0  # the draining thread while it refills, else 0
 
-    def cancel(self) -> None:
-        super().cancel()
-        self._input.cancel()  # §3.5: the drain loop may be waiting for a thread
-
     def _advance(self) -> None:
         source, begin = self._input, self._emitted
         while not self._interrupted:
@@ -179,7 +175,6 @@ class Crossing(Coordinator[Any]):
 
     def _release(self) -> None:
         self._input.cancel()
-        self._discard_all(self._input.elements)
 
 
 class _CrossingInput(QueuedInput[Any]):
@@ -191,13 +186,6 @@ class _CrossingInput(QueuedInput[Any]):
         super().__init__(owner, prefetch, refill_at=refill_at)
         self._run = owner
 
-    def cancel(self) -> None:
-        super(QueuedInput, self).cancel()  # the drain loop empties the queue
-
-    def _discard_late(self) -> None:
-        if self._run._subscriber is None:  # else the drain loop will empty the queue
-            super()._discard_late()
-
     def on_next(self, element: Any, /) -> None:
         run = self._run
         if element is None or self._closed or not run.takes(element):
@@ -207,7 +195,7 @@ class _CrossingInput(QueuedInput[Any]):
         run = self._run
         count = run.takes_from(iterator, limit)
         if not run._live:
-            self.cancel()  # fewer elements than the limit would mean the end, unless upstream is cancelled
+            self.cancel_upstream()  # fewer elements than the limit would mean the end, unless upstream is cancelled
             if self._upstream_cancelled:
                 return count  # otherwise another thread is inside the upstream's ``cancel``
         append, is_running = self.elements.append, run.is_running
@@ -265,10 +253,6 @@ class _SubscribeOnRun(Coordinator[Any]):
             self._input.request(n)
         else:
             self._calls.request(n)
-
-    def cancel(self) -> None:
-        super().cancel()
-        self._input.cancel()  # §3.5: the drain loop may be emitting an element
 
     def _release(self) -> None:
         self._input.cancel()

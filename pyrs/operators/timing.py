@@ -358,7 +358,7 @@ class _DelayedInput(Input[Any]):
 
     def _receive(self, element: Any) -> None:
         self.elements.append((self._timer.now() + self._seconds, element))
-        if self._closed:  # cancelled since ``on_next`` checked
+        if self._closed and self._owner._subscriber is None:  # released since ``on_next`` checked
             self.discard_elements()
         elif len(self.elements) == 1:  # otherwise the drain loop sets the timer when it reaches this element
             self._owner.wake()

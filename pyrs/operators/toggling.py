@@ -93,6 +93,10 @@ class _BufferWhenRun(Coordinator[Any]):
                     self._emit(self._lists.pop(next(iter(self._lists))))
             self._end_with(error)
 
+    def _cancel_upstream(self) -> None:
+        super()._cancel_upstream()
+        self._openings.cancel_upstream()
+
     def _release(self) -> None:
         for each in (self._input, self._openings, *self._lists):
             each.cancel()

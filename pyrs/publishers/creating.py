@@ -260,6 +260,9 @@ class _CreateRun(Coordinator[Any]):
             error, self._error = self._error, None  # so that _release does not report it as well, after a cancel
             self._end_with(error)
 
+    def _cancel_upstream(self) -> None:
+        self.call_listeners()
+
     def _release(self) -> None:
         with self.gate:
             self._closed = True
