@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.arbiter import SubscriptionArbiter
+from pyrs._core.context import bound
 from pyrs._core.display import name_of
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.operator import Operator
@@ -137,10 +138,8 @@ class _UsingRun(SubscriptionArbiter[T]):
             manager = self._entered.pop()  # atomic: of a terminal signal and a cancel, only one exits the manager
         except IndexError:
             return
-        if error is None:
-            manager.__exit__(None, None, None)
-        else:
-            manager.__exit__(type(error), error, error.__traceback__)
+        details = (None, None, None) if error is None else (type(error), error, error.__traceback__)
+        bound(partial(manager.__exit__, *details), self._context)()  # a cancel may run in any context
 
 
 class _Using(Operator[T], Generic[T, R]):

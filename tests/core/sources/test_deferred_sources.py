@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import Context, ContextVar
 
 import pytest
 
@@ -177,6 +178,22 @@ class TestUsing:
             subscriber.request(1)
             thread.join(DEADLINE)
             assert resource.calls == ["enter", "exit"]
+
+    def test_exit_after_a_cancel_sees_the_context_of_subscribe(self) -> None:
+        user = ContextVar("user", default="nobody")
+        seen: list[str] = []
+
+        @contextmanager
+        def opened() -> Iterator[None]:
+            yield
+            seen.append(user.get())
+
+        def start() -> pyrs.Subscription:
+            user.set("ada")
+            return pyrs.using(opened, lambda _: pyrs.never()).subscribe(on_next=print)
+
+        Context().run(start).cancel()
+        assert seen == ["ada"]
 
     def test_using_accepts_a_generator_based_context_manager(self) -> None:
         calls: list[str] = []
