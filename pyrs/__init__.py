@@ -46,6 +46,7 @@ from pyrs.stream.stream import Maybe, Single, Stream
 
 if TYPE_CHECKING:
     from pyrs import adapters as adapters
+    from pyrs import errors as errors
     from pyrs import schedulers as schedulers
     from pyrs import sinks as sinks
     from pyrs.operators.metrics import Metrics

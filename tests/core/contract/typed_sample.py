@@ -298,6 +298,9 @@ def convert(bridge: Bridge, java_object: Any) -> None:
     assert_type(bridge.from_jvm(java_object), Any)
 
 
+assert_type(pyrs.errors.StreamTimeout("late"), pyrs.errors.StreamTimeout)  # with ``import pyrs`` alone
+
+
 # Errors that a checker must report: a checker that accepts one of these lines reports an unused ``type: ignore``.
 pyrs.create(push).map(str.upper)  # type: ignore[arg-type]
 merged: Stream[int] = pyrs.merge(numbers, words)  # type: ignore[arg-type]
