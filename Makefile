@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
 
-PYTHON ?= python3
+export PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 JAR := pyrs/jvm/jars/pyrs.jar
@@ -15,7 +15,7 @@ LIBRARIES := tests/interop/jars
 JAR_SOURCES := $(shell find jvm -path jvm/build -prune -o -path jvm/.gradle -prune -o -path jvm/src/test -prune \
   -o -type f -print 2>/dev/null) pyrs/__init__.py pyrs/jvm/limits.properties
 
-.PHONY: help setup system demo test test-all test-interop lint docs docs-test wheel test-clean release conformance release-check bench bench-guard nightly versions smoke test-spark test-cluster clean
+.PHONY: help setup system demo test test-all test-interop lint docs docs-test wheel test-clean release conformance release-check bench bench-guard nightly soak fuzz chaos races versions smoke test-spark test-cluster clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
