@@ -7,6 +7,7 @@ import datetime
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from traceback import format_exception
 from types import SimpleNamespace
 from typing import Any
 
@@ -362,6 +363,16 @@ def test_an_error_whose_str_raises_is_named_by_its_type() -> None:
     emitted = staged(lambda rows: rows.map(fails)).run(3, [staged(None).output.encoder.batch([(1,)])])
     with pytest.raises(ps.PartitionFailed, match=r"^partition 3: Silent \(its __str__ raised RuntimeError\)$"):
         list(emitted)
+
+
+def test_the_traceback_of_a_message_that_utf_8_cannot_encode_is_sent_with_escapes() -> None:
+    def fails(row: Any) -> Any:
+        raise ValueError("no such file: caf\udce9")  # a name whose bytes are not UTF-8, as os.listdir returns it
+
+    emitted = staged(lambda rows: rows.map(fails)).run(3, [staged(None).output.encoder.batch([(1,)])])
+    with pytest.raises(ps.PartitionFailed, match=r"^partition 3: ValueError: no such file: caf\\udce9$") as caught:
+        list(emitted)
+    assert b"caf\\udce9" in "".join(format_exception(caught.value)).encode()
 
 
 def test_the_reason_of_a_message_that_begins_with_empty_lines_has_its_text() -> None:

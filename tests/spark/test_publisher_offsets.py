@@ -18,6 +18,10 @@ from pyrs.spark.source.reader import streaming_source
 INITIAL: Any = {"first": {}, "next": {}}
 
 
+def fail_to_open(partition: Any) -> Any:
+    raise ValueError("no such file: caf\udce9")  # a name whose bytes are not UTF-8
+
+
 def offsets(latest: Any, start: Any = 0, limit: Any = None, partitions: Any = ("a", "b")) -> Offsets:
     return Offsets(named_partitions(partitions), latest, start, limit)
 
@@ -119,6 +123,7 @@ def test_spark_before_4_2_does_not_pass_the_position_after_a_restart() -> None:
         (lambda p: float("nan"), TypeError, "latest for partition 'a' must be a JSON value, not nan of type float"),
         (lambda p: 2, ValueError, "the offset of partition 'a' went back from 4 to 2"),
         (lambda p: 1 // 0, RuntimeError, "latest of partition 'a' failed: ZeroDivisionError: "),
+        (fail_to_open, RuntimeError, r"latest of partition 'a' failed: ValueError: no such file: caf\\udce9"),
     ],
 )
 def test_a_wrong_latest_offset_is_refused(latest: Any, error: type[Exception], message: str) -> None:

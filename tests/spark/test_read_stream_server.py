@@ -87,3 +87,17 @@ def test_failure_to_start_a_thread_does_not_end_the_server(server: Server, monke
         with socket.create_connection((server.host, server.port)) as refused:
             assert refused.recv(1) == b""
     assert is_answered_by(server)
+
+
+def test_the_planner_receives_an_error_whose_text_utf_8_cannot_encode() -> None:
+    def fail(question: Any, wanted: Any) -> list[bytes]:
+        raise ValueError("no such file: caf\udce9")  # a name whose bytes are not UTF-8
+
+    server = Server(fail, lambda: False, lambda: True, lambda: None)
+    planner = Planner(server)
+    try:
+        with pytest.raises(RuntimeError, match=r"^ValueError: no such file: caf\\udce9$"):
+            planner.reader.initialOffset()
+    finally:
+        planner.reader.stop()
+        server.close()

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from pyrs.spark.read.partitions import cause_for_worker, text_of
+
 Position = dict[str, dict[str, Any]]
 """An offset of the query: ``next`` maps a partition to the end of its last micro-batch, ``first`` to its first offset.
 
@@ -162,7 +164,9 @@ class Offsets:
         try:
             offset = function(self._partitions[name], *offsets)
         except Exception as error:
-            raise RuntimeError(f"{parameter} of partition {name!r} failed: {type(error).__name__}: {error}") from error
+            raise RuntimeError(f"{parameter} of partition {name!r} failed: {text_of(error)}") from cause_for_worker(
+                error
+            )
         return checked_offset(offset, f"the result of {parameter} for partition {name!r}")
 
 

@@ -24,7 +24,7 @@ from pyrs.api import Processor, Publisher, Subscription
 from pyrs.operators.terminal import to_iterable
 from pyrs.publishers.asynchronous import from_future
 from pyrs.publishers.deferred import defer
-from pyrs.spark.read.partitions import PartitionFailed, text_of
+from pyrs.spark.read.partitions import PartitionFailed, cause_for_worker, text_of
 from pyrs.spark.schema.arrow import Shape
 from pyrs.spark.schema.rows import RowEncoder
 from pyrs.spark.schema.zones import has_zone, with_zone, zoned
@@ -265,7 +265,7 @@ class _Failing:
         if error is None or isinstance(error, GeneratorExit):  # Spark needs no more rows
             return
         failed = PartitionFailed(self._partition, f"{self._detail}{text_of(error)}")
-        raise failed.with_traceback(error.__traceback__) from error
+        raise failed.with_traceback(error.__traceback__) from cause_for_worker(error)
 
 
 def _of_pandas(frame: Any, into: pyarrow.Schema, zone: str) -> pyarrow.RecordBatch:

@@ -13,7 +13,7 @@ from pyspark.sql import Row
 
 from pyrs.spark.executors.pickling import unpacked
 from pyrs.spark.keyed.stage import KeyedStage
-from pyrs.spark.read.partitions import PartitionFailed, text_of
+from pyrs.spark.read.partitions import PartitionFailed, cause_for_worker, text_of
 from pyrs.spark.schema.arrow import Shape, row_class
 from pyrs.spark.schema.rows import RowEncoder
 
@@ -68,7 +68,7 @@ class KeyedTask:
         except BaseException as error:
             reason = f"key {key[0] if len(key) == 1 else key!r}: {text_of(error)}"
             failed = PartitionFailed(TaskContext.get().partitionId(), reason)
-            raise failed.with_traceback(error.__traceback__) from error
+            raise failed.with_traceback(error.__traceback__) from cause_for_worker(error)
         due = None if step.due is None else max(ceil(step.due * 1000), now + 1)
         registered = None if timer == fired else timer
         if due != registered:

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from threading import Lock
+from traceback import format_exception
 from typing import Any
 from weakref import WeakSet
 
@@ -74,11 +75,28 @@ def partition_failed(error: BaseException, partition: int | None = None) -> Base
 
 
 def text_of(error: BaseException) -> str:
-    """Return the type and the message of an error."""
+    """Return the type and the message of an error.
+
+    UTF-8 can encode the result. Spark's worker sends no error if it cannot encode the text, and its task may never end.
+    The name of a file whose bytes are not UTF-8 is such a text.
+    """
     try:
-        return f"{type(error).__name__}: {str(error).lstrip()}"  # the first line is the reason
+        text = f"{type(error).__name__}: {str(error).lstrip()}"  # the first line is the reason
     except Exception as failed:
         return f"{type(error).__name__} (its __str__ raised {type(failed).__name__})"
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def cause_for_worker(error: BaseException) -> BaseException | None:
+    """Return the error as the cause of an error in a task, or None.
+
+    None if UTF-8 cannot encode its traceback, because Spark's worker sends the traceback of the cause, too.
+    """
+    try:
+        "".join(format_exception(error)).encode()
+    except Exception:
+        return None
+    return error
 
 
 def reason_of(error: BaseException) -> str:

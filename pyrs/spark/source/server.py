@@ -13,6 +13,7 @@ from threading import Lock, Thread
 from time import sleep
 from typing import Any
 
+from pyrs.spark.read.partitions import text_of
 from pyrs.spark.sessions import loopback
 
 _log = logging.getLogger("pyrs.spark")
@@ -153,7 +154,7 @@ class Server:
         try:
             pieces = list(self._answer(request, lambda: self._is_current(connection) and not _is_gone(connection)))
         except Exception as error:
-            failed, pieces = 1, [f"{type(error).__name__}: {error}".encode()]
+            failed, pieces = 1, [text_of(error).encode()]
         connection.sendall(_ANSWER.pack(failed, len(pieces)))
         for piece in pieces:
             connection.sendall(_PIECE.pack(len(piece)))
