@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from queue import SimpleQueue
-from types import FrameType
 from typing import Any
 
+from tests.lines import AtLine
 from tests.waiting import uncollected
 
 AGAIN_SECONDS = 0.05
@@ -59,31 +58,11 @@ def interrupter() -> Iterator[Interrupter]:
         signal.signal(signal.SIGINT, before)  # runs the handler of a pending signal first
 
 
-class Raising:
+class Raising(AtLine):
     """Raises KeyboardInterrupt on the current thread, at the n-th line that the given functions run."""
 
-    def __init__(self, functions: tuple[Any, ...], at: int) -> None:
-        self.codes = {function.__code__ for function in functions}
-        self.at = at
-        self.seen = 0
-        self.line = 0
-        self.raised = False
+    def __init__(self, functions: tuple[Any, ...], line: int) -> None:
+        super().__init__(functions, line, self._interrupt)
 
-    def __enter__(self) -> Raising:
-        self.before = sys.gettrace()
-        sys.settrace(self._trace)
-        return self
-
-    def __exit__(self, *ignored: object) -> None:
-        sys.settrace(self.before)
-
-    def _trace(self, at: FrameType, event: str, argument: object) -> Any:
-        return self._look if at.f_code in self.codes and not self.raised else None
-
-    def _look(self, at: FrameType, event: str, argument: object) -> Any:
-        if event == "line" and not self.raised:
-            self.seen += 1
-            if self.seen == self.at:
-                self.raised, self.line = True, at.f_lineno
-                raise KeyboardInterrupt
-        return self._look
+    def _interrupt(self) -> None:
+        raise KeyboardInterrupt

@@ -444,8 +444,8 @@ class Chaos:
             try:
                 attempt(raising)
             except AssertionError as error:
-                raise AssertionError(f"interrupted at line {raising.line} ({line}): {error}") from error
-            if not raising.raised:
+                raise AssertionError(f"interrupted at {raising.place} ({line}): {error}") from error
+            if not raising.reached:
                 assert line > 3, "the functions did not run"
                 return
 
@@ -477,7 +477,7 @@ class Chaos:
                         stream.subscribe(subscriber)
                 except KeyboardInterrupt:
                     pass
-                if not raising.raised or subscriber.ended:
+                if not raising.reached or subscriber.ended:
                     subscriber.cancel()
                 eventually(lambda: bridge.stats()["streams_live"] == 0, lambda: f"a stream is left: {bridge!r}")
                 eventually(lambda: bridge.jvm_stats()["streams_live"] == 0, "a stream is left in the JVM")

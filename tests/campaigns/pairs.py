@@ -6,53 +6,16 @@ it waits for a lock that the first one holds. After that the first one continues
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Sequence
-from types import FrameType as PythonFrame
 from types import ModuleType
 from typing import Any
 
+from tests.lines import AtLine
 from tests.waiting import DEADLINE
 
 BLOCKED_SECONDS = 0.05
 """An operation that takes longer is assumed to wait for a lock. A wrong assumption only changes the order."""
-
-
-class At:
-    """Calls a function at the n-th line that the code of some modules runs on this thread."""
-
-    def __init__(self, files: frozenset[str], line: int, call: Callable[[], object]) -> None:
-        self.files = files
-        self.line = line
-        self.call = call
-        self.seen = 0
-        self.place = ""
-
-    def __enter__(self) -> At:
-        self.before = sys.gettrace()
-        sys.settrace(self._trace)
-        return self
-
-    def __exit__(self, *ignored: object) -> None:
-        sys.settrace(self.before)
-
-    @property
-    def reached(self) -> bool:
-        """True if the line was reached."""
-        return self.seen >= self.line
-
-    def _trace(self, at: PythonFrame, event: str, argument: object) -> Any:
-        return self._look if not self.reached and at.f_code.co_filename in self.files else None
-
-    def _look(self, at: PythonFrame, event: str, argument: object) -> Any:
-        if event == "line" and not self.reached:
-            self.seen += 1
-            if self.reached:
-                sys.settrace(None)
-                self.place = f"{at.f_code.co_name}:{at.f_lineno}"
-                self.call()
-        return self._look
 
 
 def interleave(
@@ -77,7 +40,7 @@ def interleave(
     Raises:
         AssertionError: an operation raised or hangs, or an invariant does not hold; the message has the line.
     """
-    files = frozenset(str(module.__file__) for module in modules)
+    files = [str(module.__file__) for module in modules]
     line = 0
     while True:
         line += 1
@@ -96,10 +59,10 @@ def interleave(
             intruder.start()
             intruder.join(BLOCKED_SECONDS)
 
-        at = At(files, line, start)
+        at = AtLine(files, line, start)
 
         # The first operation does not run on the main thread, which never writes to the link.
-        def run_first(state: Any = state, at: At = at, raised: list[BaseException] = raised) -> None:
+        def run_first(state: Any = state, at: AtLine = at, raised: list[BaseException] = raised) -> None:
             try:
                 with at:
                     first(state)

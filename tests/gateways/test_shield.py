@@ -95,9 +95,9 @@ def test_an_interrupt_at_any_line_of_execute_strands_no_task(is_idle: bool) -> N
         # Occupies a worker, so that the next task needs another one.
         workers.execute(lambda hold=hold: hold.wait(DEADLINE))  # type: ignore[misc]
         workers.execute(lambda done=done: done.put(1))  # type: ignore[misc]
-        assert done.get(timeout=DEADLINE) == 1, f"line {raising.line}"
+        assert done.get(timeout=DEADLINE) == 1, raising.place
         hold.set()
-        if not raising.raised:
+        if not raising.reached:
             assert line > 3
             return
 
@@ -181,8 +181,8 @@ def test_an_interrupt_at_any_line_of_the_opening_of_a_bridge_leaves_no_link() ->
                 bridge = Bridge(gateway)
             except KeyboardInterrupt:
                 peer = getattr(gateway, "peer", None)  # None before the opening
-                assert peer is None or peer.ended.wait(DEADLINE), f"line {raising.line}"
+                assert peer is None or peer.ended.wait(DEADLINE), raising.place
                 continue
-        assert not raising.raised and line > 10
+        assert not raising.reached and line > 10
         assert bridge.close(DEADLINE)
         return

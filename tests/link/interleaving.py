@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from types import FrameType as PythonFrame
 from typing import Any
 
 from plain_session import PlainCodec, PlainSession
 
 from pyrs.jvm.link.frames import Frame, FrameType
 from pyrs.testing import TestSubscriber
+from tests.lines import AtLine
 
 UNREADABLE = "unreadable"
 
@@ -62,39 +61,6 @@ class Stepped(PlainSession):
     def next(self, *elements: Any, home: bool = False) -> None:
         kind = FrameType.NEXT_HOME if home else FrameType.NEXT
         self.receive(Frame(kind, 1, self.codec.encode(list(elements))))
-
-
-class AtLine:
-    """Runs ``intrude`` at the n-th line of the given functions on this thread."""
-
-    def __init__(self, functions: Sequence[Any], line: int, intrude: Callable[[], object]) -> None:
-        self.codes = {function.__code__ for function in functions}
-        self.line = line
-        self.intrude = intrude
-        self.seen = 0
-
-    @property
-    def reached(self) -> bool:
-        return self.seen >= self.line
-
-    def __enter__(self) -> AtLine:
-        self._before = sys.gettrace()
-        sys.settrace(self._trace)
-        return self
-
-    def __exit__(self, *ignored: object) -> None:
-        sys.settrace(self._before)
-
-    def _trace(self, at: PythonFrame, event: str, argument: object) -> Any:
-        return self._look if at.f_code in self.codes and not self.reached else None
-
-    def _look(self, at: PythonFrame, event: str, argument: object) -> Any:
-        if event == "line" and not self.reached:
-            self.seen += 1
-            if self.reached:
-                sys.settrace(None)
-                self.intrude()
-        return self._look
 
 
 Interrupted = Callable[[Callable[[], object]], AtLine]

@@ -64,13 +64,13 @@ def test_interrupted_call_of_a_subscription_can_be_repeated(name: str) -> None:
             call()
         call()
         arrived = publisher.cancelled if name == "cancel" else publisher.requested
-        assert arrived.wait(DEADLINE), f"{name} did not arrive after an interrupt at line {raising.line}"
+        assert arrived.wait(DEADLINE), f"{name} did not arrive after an interrupt at {raising.place}"
         recorder.cancel()
-        eventually(lambda: not connection.session.streams, f"a stream is left after line {raising.line}")
+        eventually(lambda: not connection.session.streams, f"a stream is left after {raising.place}")
         return raising
 
     line = 1
-    while attempt(line).raised:
+    while attempt(line).reached:
         line += 1
     assert line > 5, "the functions to interrupt did not run"
     assert connection.close(DEADLINE)
