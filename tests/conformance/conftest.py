@@ -2,9 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.interop import fixtures
-
 
 def pytest_configure(config: pytest.Config) -> None:
-    if not config.pluginmanager.hasplugin("interop-fixtures"):
-        config.pluginmanager.register(fixtures, "interop-fixtures")
+    config.pluginmanager.import_plugin("tests.interop.fixtures")  # several folders share one copy of the fixtures

@@ -5,15 +5,12 @@ from pathlib import Path
 import pytest
 
 from tests.blocking import no_blocked_loop
-from tests.interop import fixtures
 
 __all__ = ["no_blocked_loop"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Several folders share the fixtures; defined in each conftest, a session fixture would be created repeatedly.
-    if not config.pluginmanager.hasplugin("interop-fixtures"):
-        config.pluginmanager.register(fixtures, "interop-fixtures")
+    config.pluginmanager.import_plugin("tests.interop.fixtures")  # several folders share one copy of the fixtures
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

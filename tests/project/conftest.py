@@ -7,15 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.demo import fixtures
-
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Two folders share these fixtures. A session fixture that both conftests define would be created twice.
-    if not config.pluginmanager.hasplugin("demo-fixtures"):
-        config.pluginmanager.register(fixtures, "demo-fixtures")
+    config.pluginmanager.import_plugin("tests.demo.fixtures")  # several folders share one copy of the fixtures
 
 
 @pytest.fixture(scope="session")

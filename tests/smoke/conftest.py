@@ -5,12 +5,9 @@ import sys
 
 import pytest
 
-from tests.interop import fixtures
-
 # Spark's Python workers must run the Python of the tests.
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if not config.pluginmanager.hasplugin("interop-fixtures"):
-        config.pluginmanager.register(fixtures, "interop-fixtures")
+    config.pluginmanager.import_plugin("tests.interop.fixtures")  # several folders share one copy of the fixtures

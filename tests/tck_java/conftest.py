@@ -15,7 +15,7 @@ from tests.interop.harness import spark_driver
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     plugins = metafunc.config.pluginmanager  # the interop fixtures do the same if they are registered
-    if "carrier" in metafunc.fixturenames and not plugins.hasplugin("interop-fixtures"):
+    if "carrier" in metafunc.fixturenames and not plugins.hasplugin("tests.interop.fixtures"):
         in_process = not plugins.hasplugin("faulthandler")
         metafunc.parametrize("carrier", ["jpype" if in_process else "py4j"], scope="session")
 
