@@ -227,13 +227,11 @@ CHILD = """
 
 SPARK = """
     import sys, threading, time
-    from pyspark.sql import SparkSession
     import pyrs
     from pyrs import jvm
+    from tests.sessions import spark_session
     from tests.waiting import MILLIS, recording
-    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
-    spark = builder.config("spark.driver.extraClassPath", sys.argv[1]).config("spark.log.level", "OFF").getOrCreate()
+    spark = spark_session("local[1]", {"spark.driver.extraClassPath": sys.argv[1]})
     java = spark.sparkContext._gateway.jvm
     bridge = jvm.connect(spark)
     recorder, sink = recording(10, 1), java.Parties.Counting(10, 1, False)

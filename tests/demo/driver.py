@@ -22,6 +22,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from tests.sessions import spark_session
+
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 600.0
 """The deadline of a program, and of the start and the stop of the driver."""
@@ -233,9 +235,7 @@ def serve(jars: Sequence[str]) -> None:
     from pyspark.sql import SparkSession
 
     answers = _Answers()
-    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
-    session = SparkSession.builder.master("local[2]").config(map=quiet).config("spark.jars", ",".join(jars))
-    spark = session.getOrCreate()
+    spark = spark_session("local[2]", {"spark.jars": ",".join(jars), "spark.log.level": "ERROR"})
     stop, SparkSession.stop = SparkSession.stop, lambda self: None  # type: ignore[method-assign]
     try:
         for line in sys.stdin:

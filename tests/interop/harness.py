@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from pyrs import Processor, Publisher, Subscriber, Subscription
 from pyrs.jvm import JavaObject
+from tests.sessions import spark_session
 
 HERE = Path(__file__).parent
 LIBRARIES = HERE / "jars" / "lib"
@@ -258,11 +259,7 @@ def spark_driver(jars: list[Path]) -> Iterator[Any]:
     from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()
-    builder = SparkSession.builder.master("local[1]").appName("pyrs-interop")
-    options = {"spark.ui.enabled": "false", "spark.driver.memory": "1g", "spark.log.level": "ERROR"}
-    for key, value in options.items():
-        builder = builder.config(key, value)
-    session = running or builder.getOrCreate()
+    session = running or spark_session("local[1]", {"spark.driver.memory": "1g", "spark.log.level": "ERROR"})
     try:
         machine = session.sparkContext._gateway.jvm
         loader = machine.java.lang.Thread.currentThread().getContextClassLoader()

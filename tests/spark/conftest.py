@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.sessions import spark_session
 from tests.spark.gates import Gates
 from tests.spark.jobs import JOB_DEADLINE, active_jobs
 from tests.spark.keyed_events import ROCKSDB
@@ -30,15 +31,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     import pyspark
-    from pyspark.sql import SparkSession
 
     options = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "1g",
-        "spark.log.level": "OFF",
         "spark.sql.shuffle.partitions": "3",
         "spark.sql.session.timeZone": "UTC",
         "spark.python.task.killTimeout": "1ms",  # the worker of a cancelled task would keep its core for 2 seconds more
@@ -47,10 +42,7 @@ def spark() -> Iterator[Any]:
     if pyspark.__version__.startswith("3."):
         # Spark 3 may reuse the Python worker of a killed task, and then close its socket.
         options["spark.python.worker.reuse"] = "false"
-    builder = SparkSession.builder.master("local[4]").appName("pyrs-tests")
-    for key, value in options.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    session = spark_session("local[4]", options)
     assert session.sparkContext.master == "local[4]", "tests/spark needs a separate process, as in `make test`"
     # The first job with Python workers takes as long as a hundred others, so it runs before any deadline of a test.
     assert session.range(1).rdd.map(tuple).collect() == [(0,)]

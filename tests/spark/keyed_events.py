@@ -17,6 +17,7 @@ from typing import Any
 
 import pyrs
 from pyrs import spark as ps
+from tests.sessions import spark_session
 
 EVENTS = "value long, user string"
 RESULT = "user string, number long, totals array<long>"
@@ -104,21 +105,8 @@ def run(spark: Any, events: Path, folder: Path, stage: Any = totals, kill_at: in
 
 
 def main(folder: Path, kill_at: int) -> None:
-    from pyspark.sql import SparkSession
-
-    options = {
-        "spark.ui.enabled": "false",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.memory": "1g",
-        "spark.log.level": "OFF",
-        "spark.sql.shuffle.partitions": "3",
-        ROCKSDB[0]: ROCKSDB[1],
-    }
-    builder = SparkSession.builder.master("local[2]")
-    for key, value in options.items():
-        builder = builder.config(key, value)
-    run(builder.getOrCreate(), folder / "events", folder / "stored", kill_at=kill_at)
+    options = dict([("spark.driver.memory", "1g"), ("spark.sql.shuffle.partitions", "3"), ROCKSDB])
+    run(spark_session("local[2]", options), folder / "events", folder / "stored", kill_at=kill_at)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ import pyarrow
 import pyrs
 from pyrs import spark as ps
 from pyrs.spark.source.buffer import ReplayBuffer
+from tests.sessions import spark_session
 from tests.spark.late_workers import repeat_if_late
 from tests.waiting import eventually
 
@@ -132,19 +133,7 @@ def stored(folder: Path) -> list[int]:
 
 
 def main(folder: Path, step: str, as_: str, kept: str, master: str = "local[1]", pause: str = "") -> None:
-    from pyspark.sql import SparkSession
-
-    options = {
-        "spark.ui.enabled": "false",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.memory": "512m",
-        "spark.log.level": "OFF",
-    }
-    builder = SparkSession.builder.master(master)
-    for key, value in options.items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    spark = spark_session(master, {"spark.driver.memory": "512m"})
     group = os.getpgrp()
 
     def kill() -> None:

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from pyspark import SparkFiles, TaskContext, cloudpickle
-from pyspark.sql import SparkSession
 
 import pyrs
 from pyrs import spark as ps
 from pyrs.jvm.gateways.jars import packaged_jars
 from pyrs.testing import TestSubscriber
 from tests.interop.systems.recipes import load_recipe
+from tests.sessions import spark_session
 from tests.spark import keyed_events
 from tests.spark.late_workers import repeat_if_late
 
@@ -567,11 +567,6 @@ def lose_worker(spark: Any, folder: Path) -> Any:
 def main() -> None:
     master, folder, chosen = sys.argv[1], Path(sys.argv[2]), {each for each in sys.argv[3:] if "=" not in each}
     options = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "OFF",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
         "spark.executor.memory": "512m",
         "spark.executor.extraJavaOptions": os.environ.get("SPARK_SUBMIT_OPTS", ""),
         "spark.sql.shuffle.partitions": "2",
@@ -579,10 +574,7 @@ def main() -> None:
         "spark.sql.session.timeZone": "UTC",
     }
     options |= dict(each.split("=", 1) for each in sys.argv[3:] if "=" in each)
-    builder = SparkSession.builder.master(master).appName("pyrs-tests")
-    for key, value in options.items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    spark = spark_session(master, options)
     try:
         for name, run in CASES.items():
             if name in chosen or not (chosen or name in WITH_SETTINGS):

@@ -29,15 +29,12 @@ shared_jvm = shutdown.shared_jvm
 # A driver as users start it: the user's classes are on its class path, the pyrs jar is not.
 DRIVER = """
     import os, subprocess, sys, threading
-    from pyspark.sql import SparkSession
     import pyrs
     from pyrs import jvm
+    from tests.sessions import spark_session
     from tests.waiting import DEADLINE, MILLIS, eventually, recording
     pyrs.set_element_hook(lambda count, where: None)
-    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
-    builder = builder.config("spark.driver.extraClassPath", sys.argv[1]).config("spark.log.level", "OFF")
-    spark = builder.getOrCreate()
+    spark = spark_session("local[1]", {"spark.driver.extraClassPath": sys.argv[1]})
     gateway = spark.sparkContext._gateway
     bridge = jvm.connect(spark)
     parties = gateway.jvm.Parties
@@ -104,7 +101,7 @@ LIFE = f"""
     eventually(lambda: bridge.jvm_stats()["streams_live"] == bridge.stats()["streams_live"] > 0, lambda: repr(bridge))
 
     # A new session in the same JVM: the same bridge, and another one.
-    spark = builder.getOrCreate()
+    spark = spark_session("local[1]")
     check(spark.sparkContext._gateway is gateway, "another gateway")
     with jvm.connect(spark) as second:
         check(list(second.from_jvm(parties.Range(5)).to_iterable(timeout=DEADLINE)) == [*range(5)], second)

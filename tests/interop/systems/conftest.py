@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -15,6 +14,7 @@ from pyrs.jvm.packages import resolve
 from tests.interop.harness import Java, JPypeJava, Py4JJava, compiled
 from tests.interop.systems import system as systems
 from tests.interop.systems.recipes import RECIPES, load_program, load_recipe, output_of
+from tests.sessions import spark_session
 
 FOLDER = Path(__file__).parent
 
@@ -64,12 +64,13 @@ def machine(
         with jvm.launch(classpath=interop_jars, jvm_options=tested[1].jvm_options):
             yield jvm.launch, JPypeJava()
         return
-    from pyspark.sql import SparkSession
-
-    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
-    builder = SparkSession.builder.master("local[2]").appName("pyrs-systems").config("spark.driver.memory", "1g")
-    builder = builder.config("spark.driver.extraJavaOptions", " ".join(tested[1].jvm_options))
-    spark: Any = builder.config(map=quiet).config("spark.jars", ",".join(map(str, interop_jars))).getOrCreate()
+    options = {
+        "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": " ".join(tested[1].jvm_options),
+        "spark.jars": ",".join(map(str, interop_jars)),
+        "spark.log.level": "ERROR",
+    }
+    spark = spark_session("local[2]", options)
     try:
         yield partial(jvm.connect, spark), Py4JJava(spark.sparkContext._gateway)
     finally:
