@@ -56,24 +56,15 @@ _MAX_THREADS = 1 << 14
 # a Subscriber starts. Threads of the second run jobs, and the functions of for_each_frame.
 _signals = DaemonExecutor("spark", max_threads=_MAX_THREADS)
 _fetches = DaemonExecutor("spark-fetch", max_threads=_MAX_THREADS)
-_queries = DaemonExecutor("spark-query", max_threads=_MAX_THREADS)  # each task lasts as long as a subscription
 _cancels = DaemonExecutor("spark-cancel")  # runs no user code
+
+in_background = DaemonExecutor("spark-query", max_threads=_MAX_THREADS).execute
+"""Runs a task that may last as long as a subscription, on a thread that no other task needs."""
 
 
 def drain_executor() -> Callable[[Callable[[], object]], None]:
-    """Return the executor of a drain loop.
-
-    It runs the loop on threads of pyrs, never on the thread that subscribes or requests.
-    """
+    """Return the executor of a drain loop: threads of pyrs, never that of a caller."""
     return bound_executor(_signals, capture())
-
-
-def in_background(task: Callable[[], object]) -> None:
-    """Run a task on a thread that no other task needs.
-
-    The task may last as long as a subscription.
-    """
-    _queries.execute(task)
 
 
 def inherited(spark: Any, task: Callable[[], object]) -> Callable[[], object]:
@@ -194,10 +185,7 @@ def loopback() -> str:
 
 
 def why_stopped(spark: Any) -> str | None:
-    """Return why a session runs no more jobs, or None if it runs jobs.
-
-    The reason is that the session was stopped, or that its JVM has ended.
-    """
+    """Return why a session runs no more jobs, or None if it runs jobs."""
     try:
         if is_connect(spark):
             stopped = spark.is_stopped
@@ -224,10 +212,7 @@ def wait_while_running(spark: Any, ended: Event, stopped: Callable[[JvmUnavailab
 
 
 def unless_stopped(spark: Any, error: BaseException) -> BaseException:
-    """Return the error, or ``JvmUnavailable`` if the session was stopped.
-
-    The error is the cause of the ``JvmUnavailable``.
-    """
+    """Return the error, or a ``JvmUnavailable`` with it as its cause if the session was stopped."""
     reason = why_not(spark)
     if reason is None:
         return error
@@ -253,36 +238,26 @@ class Jobs:
         self._finished = False
         self.cancelled = False
 
-    def submit(self, task: Callable[[], object], executor: DaemonExecutor = _fetches) -> None:
+    def submit(
+        self, task: Callable[[], object], execute: Callable[[Callable[[], object]], object] = _fetches.execute
+    ) -> None:
         """Run a task on a thread whose jobs carry the tag. Does nothing after a cancel."""
         with self._idle:
             if self.cancelled:
                 return
             self._active += 1
         try:
-            executor.execute(partial(self._enter, task))
+            execute(partial(self._enter, task))
         except BaseException:
             self._leave()
             raise
 
-    def submit_query(self, task: Callable[[], object]) -> None:
-        """Run a task that calls ``wait_until_finished``.
-
-        This is like ``submit``, but uses threads that no other task needs.
-        """
-        self.submit(task, _queries)
-
     def inherit(self) -> None:
-        """Run later tasks with the present local properties of this thread.
-
-        The calling thread must carry the tag.
-        """
+        """Run later tasks with the present local properties of this thread, which carries the tag."""
         self._tag_thread = inherited(self._spark, lambda: None)
 
     def wait_until_finished(self) -> None:
-        """Wait for ``finish``.
-
-        A waiting thread does not count as one that runs a job.
+        """Wait for ``finish``, without counting as a thread that runs a job.
 
         Raises:
             ExecutionFailed: the jobs were cancelled.
@@ -294,13 +269,6 @@ class Jobs:
             self._active += 1
             if not self._finished:
                 raise ExecutionFailed("the Subscriber cancelled, or a partition failed")
-
-    def explained(self, error: BaseException) -> BaseException:
-        """Return the error of a job, or ``JvmUnavailable`` if the session was stopped.
-
-        The error is the cause of the ``JvmUnavailable``.
-        """
-        return unless_stopped(self._spark, error)
 
     def finish(self) -> None:
         """End the execution as successful: every partition was read."""
@@ -333,10 +301,7 @@ class Jobs:
             self._idle.notify_all()
 
     def cancel(self) -> None:
-        """Start no more jobs, and cancel the running ones, without blocking.
-
-        Any thread may call this.
-        """
+        """Start no more jobs and cancel the running ones, on any thread, without blocking."""
         with self._idle:
             before, self.cancelled = self.cancelled, True
             self._idle.notify_all()
@@ -383,22 +348,17 @@ class SparkOperator(Operator[R]):
 
 
 class JobRun(Coordinator[R]):
-    """Runs jobs for one Subscriber.
-
-    It runs them from the first request to the terminal signal or cancel.
-    """
+    """Runs jobs for one Subscriber, from its first request to the end."""
 
     def __init__(self, subscriber: Subscriber[R], operator: SparkOperator[R], spark: Any) -> None:
         super().__init__(subscriber, operator, drain_executor())
+        self._spark = spark
         self._jobs = Jobs(spark)
 
     def _job_raised(self, error: BaseException) -> None:
-        """Fail the stream with the error of a job, or with ``JvmUnavailable``.
-
-        It is ``JvmUnavailable`` if the session was stopped. Called on any thread.
-        """
+        """Fail the stream with the error of a job, on any thread."""
         if self._live:  # otherwise the cancel itself is the likely cause
-            self.post(self._job_failed, self._jobs.explained(error))
+            self.post(self._job_failed, unless_stopped(self._spark, error))
 
     def _job_failed(self, error: BaseException) -> None:
         """Fail the stream. Called in the drain loop."""

@@ -16,7 +16,15 @@ from pyrs.spark.read.execution import ExecutionFailed, in_sql_execution
 from pyrs.spark.read.partitions import PartitionReader, is_cancelled, partition_failed, reader_for
 from pyrs.spark.read.showing import Bar, table_of
 from pyrs.spark.schema.arrow import Encoding, Shape, checked_shape, distinct_fields, session_zone, shape_and_encoding
-from pyrs.spark.sessions import JobRun, SparkOperator, checked_dataframe, dataframe_name, is_connect
+from pyrs.spark.sessions import (
+    JobRun,
+    SparkOperator,
+    checked_dataframe,
+    dataframe_name,
+    in_background,
+    is_connect,
+    unless_stopped,
+)
 from pyrs.stream.stream import Stream
 
 _MEMORY = 256 << 20
@@ -254,7 +262,7 @@ class _DataFrameRun(JobRun[Any]):
         if reader is None:
             if not self._planned:
                 self._planned = True
-                self._jobs.submit_query(self._run_query)
+                self._jobs.submit(self._run_query, in_background)
             return
         if self._bar is not None and not self._next:
             self._bar.partitions(0, self._count)
@@ -408,7 +416,7 @@ class _DataFrameRun(JobRun[Any]):
             if self._has_ended():
                 return  # the cancel itself is the likely cause
             unknown = reader.streams or reader.is_barrier
-            job.error = self._jobs.explained(partition_failed(error, None if unknown else failed))
+            job.error = unless_stopped(self._spark, partition_failed(error, None if unknown else failed))
         job.seconds = monotonic() - began
         job.done = True
         self.wake()
