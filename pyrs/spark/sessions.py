@@ -212,7 +212,7 @@ def wait_while_running(spark: Any, ended: Event, stopped: Callable[[JvmUnavailab
 
 
 def unless_stopped(spark: Any, error: BaseException) -> BaseException:
-    """Return the error, or a ``JvmUnavailable`` with it as its cause if the session was stopped."""
+    """Return the error; as the cause of ``JvmUnavailable`` if the session was stopped."""
     reason = why_not(spark)
     if reason is None:
         return error
@@ -253,7 +253,7 @@ class Jobs:
             raise
 
     def inherit(self) -> None:
-        """Run later tasks with the present local properties of this thread, which carries the tag."""
+        """Run later tasks with the present properties of this thread, including its tag."""
         self._tag_thread = inherited(self._spark, lambda: None)
 
     def wait_until_finished(self) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from pyrs import spark as ps
 from pyrs.spark.read import partitions
-from pyrs.spark.read.dataframes import _size_of
+from pyrs.spark.schema.arrow import size_of
 from pyrs.spark.sessions import Jobs, drain_executor
 from pyrs.testing import TestSubscriber
 from tests.spark.gates import Gates
@@ -147,7 +147,7 @@ def test_the_size_of_an_empty_list_column_without_offsets_is_computed() -> None:
     """Spark 4.0 sends such columns. Reading their ``nbytes`` crashes the process."""
     none = pyarrow.py_buffer(b"")
     column = pyarrow.Array.from_buffers(pyarrow.list_(pyarrow.int64()), 0, [None, none], children=[pyarrow.array([1])])
-    assert _size_of(pyarrow.RecordBatch.from_arrays([column], ["a"])) == 8
+    assert size_of(pyarrow.RecordBatch.from_arrays([column], ["a"])) == 8
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,15 @@ from pyrs.operators.progress import Progress
 from pyrs.spark.read.execution import ExecutionFailed, in_sql_execution
 from pyrs.spark.read.partitions import PartitionReader, is_cancelled, partition_failed, reader_for
 from pyrs.spark.read.showing import Bar, table_of
-from pyrs.spark.schema.arrow import Encoding, Shape, checked_shape, distinct_fields, session_zone, shape_and_encoding
+from pyrs.spark.schema.arrow import (
+    Encoding,
+    Shape,
+    checked_shape,
+    distinct_fields,
+    session_zone,
+    shape_and_encoding,
+    size_of,
+)
 from pyrs.spark.sessions import (
     JobRun,
     SparkOperator,
@@ -123,14 +131,6 @@ def from_dataframe(
     return FrameStream(arguments.operator())
 
 
-def _size_of(batch: Any) -> int:
-    """Return the size of a batch in bytes.
-
-    ``nbytes`` would crash: it reads the first offset of each list column, and an empty column of Spark 4.0 has none.
-    """
-    return batch.get_total_buffer_size()  # type: ignore[no-any-return]
-
-
 class FrameStream(Stream[Any]):
     """The stream of ``from_dataframe``, with progress by partitions."""
 
@@ -209,10 +209,7 @@ class _Job:
 
 
 class _DataFrameRun(JobRun[Any]):
-    """The jobs of one Subscriber.
-
-    Threads read partitions, and the drain loop emits their elements on demand.
-    """
+    """Reads partitions on threads, and emits their elements in the drain loop."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: SparkOperator[Any]) -> None:
         arguments: _Arguments = operator.arguments
@@ -279,10 +276,7 @@ class _DataFrameRun(JobRun[Any]):
             self._jobs.submit(partial(self._read, reader, job))
 
     def _free_memory(self) -> float:
-        """Return the part of ``memory`` that is neither used nor reserved.
-
-        The buffered bytes are used. The bytes that running jobs are still expected to deliver are reserved.
-        """
+        """Return the part of ``memory`` that buffered and expected bytes leave."""
         reserved: float = self._buffered_bytes
         for job in self._slots:
             if not job.done:
@@ -315,10 +309,7 @@ class _DataFrameRun(JobRun[Any]):
         return max(1, int(min(demanded, small, _MAX_JOB_PARTITIONS)))
 
     def _take_next(self) -> bool:
-        """Take a batch, release a finished job, or complete the stream.
-
-        Returns False to wait.
-        """
+        """Take a batch, release a finished job, or complete the stream; False to wait."""
         slots = self._slots
         if self._arguments.ordered:
             job = slots[0] if slots else None
@@ -332,7 +323,7 @@ class _DataFrameRun(JobRun[Any]):
         done = job.done  # read first: when it is set, all batches have been appended
         if job.batches:
             batch = job.batches.popleft()
-            size = _size_of(batch)
+            size = size_of(batch)
             with self._buffered_lock:
                 self._buffered_bytes -= size
             self._batch_taken.set()
@@ -389,7 +380,7 @@ class _DataFrameRun(JobRun[Any]):
         def deliver(batch: Any) -> None:
             nonlocal delivered
             delivered = True
-            size = _size_of(batch)
+            size = size_of(batch)
             job.received += size
             with self._buffered_lock:
                 self._buffered_bytes += size

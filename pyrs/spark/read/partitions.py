@@ -128,10 +128,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def is_cancelled(error: BaseException) -> bool:
-    """Return whether the error is that of a cancelled job.
-
-    The user cancels a job in code or in the Spark UI.
-    """
+    """Return whether the error is that of a job that was cancelled, also in the UI."""
     return _JOB_CANCELLED.search(reason_of(error)) is not None
 
 
@@ -152,10 +149,7 @@ class PartitionReader(ABC):
         """Plan the query, and return the number of partitions."""
 
     def expected_bytes(self) -> float | None:
-        """Return Spark's estimate of the size of a partition, or None.
-
-        Call this after ``open``.
-        """
+        """Return Spark's estimate of the size of a partition, or None, after ``open``."""
         return None
 
     def cores(self) -> int:
@@ -178,10 +172,7 @@ def reader_for(df: Any, encoding: Encoding) -> PartitionReader:
 
 
 def has_fast_path(df: Any) -> bool:
-    """Return whether the driver's JVM has the methods that ``JvmReader`` calls.
-
-    The methods must have the same signatures.
-    """
+    """Return whether the driver's JVM has the methods that ``JvmReader`` calls."""
     try:
         gateway = df.sparkSession.sparkContext._gateway
         if gateway not in _probed:
@@ -202,7 +193,10 @@ class _RddReader(PartitionReader):
 
     def open(self) -> int:
         self._encoded = self._plan()
-        self._observed = Lock() if _is_observed(self.df) else None
+        # Since Spark 4.3 the metrics of an ``Observation`` are those of a single RDD, so all jobs of such a plan run
+        # over one RDD. They run sequentially, because jobs that share an RDD fail together.
+        has_metrics = _if_supported(lambda: not self.df._jdf.queryExecution().observedMetrics().isEmpty())
+        self._observed = Lock() if has_metrics else None
         self._partitions = int(self._encoded.getNumPartitions())
         return self._partitions
 
@@ -241,16 +235,13 @@ class JvmReader(_RddReader):
                 break
         if large is not self._encoding.large:
             self._encoding = Encoding(arrow_schema(self._kinds, large), large)
-        self.is_barrier = _is_barrier(encoded)
+        self.is_barrier = bool(_if_supported(lambda: encoded.isBarrier()))
         return encoded.toJavaRDD()
 
     def expected_bytes(self) -> float | None:
-        try:
-            whole = int(str(self.df._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
-        except Exception:  # a vendor's driver may not have this method
-            return None
+        size = _if_supported(lambda: int(str(self.df._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())))
         # Without statistics, as for an RDD, Spark returns spark.sql.defaultSizeInBytes, by default the largest long.
-        return whole / max(self._partitions, 1) if whole < _UNKNOWN_BYTES else None
+        return None if size is None or size >= _UNKNOWN_BYTES else size / max(self._partitions, 1)
 
     def _run(self, partitions: range) -> Any:
         # No two jobs share an RDD at the same time: when one fails, Spark's scheduler fails all jobs over its RDD, and
@@ -304,7 +295,8 @@ class PublicReader(_RddReader):
 
     def _plan(self) -> Any:
         rdd = self.df.rdd
-        self.is_barrier = _is_barrier(rdd._jrdd.rdd())
+        java = rdd._jrdd.rdd()
+        self.is_barrier = bool(_if_supported(lambda: java.isBarrier()))
         self._shared = _MappedOnce(rdd.mapPartitions(_payloads()))
         return rdd
 
@@ -372,10 +364,7 @@ class ConnectReader(PartitionReader):
 
 
 class _MappedOnce:
-    """Gives all jobs the same RDD.
-
-    ``runJob`` calls ``mapPartitions`` of its RDD for each job, and this object always returns the same result.
-    """
+    """Returns the same RDD for each job, whose ``runJob`` calls ``mapPartitions``."""
 
     def __init__(self, mapped: Any) -> None:
         self._mapped = mapped
@@ -384,24 +373,12 @@ class _MappedOnce:
         return self._mapped
 
 
-def _is_barrier(rdd: Any) -> bool:
-    """Return whether the last stage of an RDD of the JVM is a barrier stage."""
+def _if_supported(call: Callable[[], Any]) -> Any:
+    """Return the result of a method in the JVM; None if a vendor's driver lacks it."""
     try:
-        return bool(rdd.isBarrier())
-    except Exception:  # a vendor's driver may not have this method
-        return False
-
-
-def _is_observed(df: Any) -> bool:
-    """Return whether a plan collects metrics for an ``Observation``.
-
-    Since Spark 4.3 these are the metrics of a single RDD, so all jobs of such a plan run over one RDD. They run
-    sequentially, because jobs that share an RDD fail together.
-    """
-    try:
-        return not df._jdf.queryExecution().observedMetrics().isEmpty()
+        return call()
     except Exception:
-        return False
+        return None
 
 
 def _encoder() -> Callable[[Iterator[Any]], Iterator[Any]]:
@@ -409,15 +386,12 @@ def _encoder() -> Callable[[Iterator[Any]], Iterator[Any]]:
         # Pickled by value, so it imports nothing from this package, which may be missing on the executors.
         import pyarrow
 
-        def row(value: Any) -> Any:
-            return pyarrow.RecordBatch.from_arrays([pyarrow.array([value], pyarrow.binary())], ["batch"])
-
         for batch in batches:
             if batch.num_rows:
                 sink = pyarrow.BufferOutputStream()
                 with pyarrow.ipc.new_stream(sink, batch.schema) as writer:
                     writer.write_batch(batch)
-                yield row(sink.getvalue().to_pybytes())
+                yield pyarrow.RecordBatch.from_pydict({"batch": [sink.getvalue().to_pybytes()]})
 
     return encode
 
@@ -427,10 +401,7 @@ def _payloads() -> Callable[[Iterator[Any]], Iterator[bytes]]:
 
 
 def _connected(address: int | str, secret: str | None) -> socket.socket:
-    """Return a connection to the JVM's server.
-
-    The server is at a loopback port, or at the path of a Unix socket.
-    """
+    """Return a connection to the JVM's server: a loopback port or a Unix socket."""
     if isinstance(address, str):
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(_CONNECT_SECONDS)

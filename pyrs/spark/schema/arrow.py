@@ -199,6 +199,14 @@ def shape_and_encoding(df: Any, as_: str) -> tuple[Shape, Encoding]:
     return shape, Encoding(arrow_schema(distinct.schema, large), large)
 
 
+def size_of(data: Any) -> int:
+    """Return the size in bytes of the whole buffers of a batch, table or slice.
+
+    ``nbytes`` would crash: it reads the first offset of each list column, and an empty column of Spark 4.0 has none.
+    """
+    return data.get_total_buffer_size()  # type: ignore[no-any-return]
+
+
 def session_zone(spark: Any) -> str:
     """Return the time zone of a session, in which pandas shows times."""
     zone: str = spark.conf.get("spark.sql.session.timeZone")

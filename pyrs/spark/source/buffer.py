@@ -17,6 +17,7 @@ from pyrs._core.display import listed
 from pyrs._core.validation import checked_publisher
 from pyrs.api import Publisher
 from pyrs.errors import PyrsError
+from pyrs.spark.schema.arrow import size_of
 from pyrs.spark.schema.rows import RowEncoder
 from pyrs.spark.source.elements import BatchElements, Elements
 from pyrs.spark.source.intake import Intake
@@ -375,10 +376,7 @@ def _parts(batches: list[pyarrow.RecordBatch], parallelism: int) -> list[Any]:
     """Return the batches as Arrow streams, one for each task."""
     table = pyarrow.Table.from_batches(batches)
     tasks = min(parallelism, -(-table.num_rows // _TASK_ROWS))
-    # This counts whole buffers, even of slices. nbytes would crash for an empty list of Spark 4.0, which has no
-    # offsets.
-    size = table.get_total_buffer_size()
-    count = min(max(tasks, -(-size // _TASK_BYTES)), table.num_rows)
+    count = min(max(tasks, -(-size_of(table) // _TASK_BYTES)), table.num_rows)
     rows = -(-table.num_rows // count)
     return [_stream(table.slice(first, rows)) for first in range(0, table.num_rows, rows)]
 

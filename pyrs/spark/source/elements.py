@@ -11,7 +11,9 @@ from math import inf
 from typing import Any, TypeAlias
 
 import pyarrow
+from pyarrow.ipc import get_record_batch_size
 
+from pyrs.spark.schema.arrow import size_of
 from pyrs.spark.schema.columns import in_line
 from pyrs.spark.schema.rows import RowEncoder, SchemaMisfit
 
@@ -37,10 +39,7 @@ class Elements:
         self._most_bytes = most_bytes
 
     def restore(self, first: int, batches: Iterable[pyarrow.RecordBatch]) -> int:
-        """Restore the batches of a journal, and return the element count.
-
-        The batches begin at the row ``first``.
-        """
+        """Restore the batches of a journal from the row ``first`` on; return the count."""
         return sum(batch.num_rows for batch in batches)
 
     def encode(self, elements: list[Any], first: int) -> Encoded:
@@ -53,37 +52,30 @@ class Elements:
             # The elements before the one that does not fit are rows of the stream.
             good = error.element - first if isinstance(error, SchemaMisfit) else 0
             batch = self._encoder.batch(elements[:good], first)
-            if isinstance(elements[good], (pyarrow.RecordBatch, pyarrow.Table)):
-                return batch, 0, _batch_among_rows(first + good, elements[good])
+            element = elements[good]
+            if isinstance(element, (pyarrow.RecordBatch, pyarrow.Table)):
+                how = "read_stream(..., as_='arrow') takes elements that are each a RecordBatch"
+                what = f"{in_line(element)}: must be a row, not a {type(element).__name__}: {how}"
+                return batch, 0, SchemaMisfit(first + good, "", what)
             return batch, 0, error
 
     def _too_large(self, batch: pyarrow.RecordBatch, first: int) -> tuple[int, ValueError | None]:
-        """Return the index of the first row that Spark cannot send, and an error.
-
-        If Spark can send every row, returns the number of rows and None.
-        """
-        # The size of whole buffers is a fast upper bound. nbytes would crash for an empty list of Spark 4.0, which has
-        # no offsets.
-        if batch.get_total_buffer_size() > self._most_bytes and _size_of(batch) > self._most_bytes:
+        """Return the number of rows before one that Spark cannot send, and its error."""
+        # The size of whole buffers is a fast upper bound.
+        if size_of(batch) > self._most_bytes and get_record_batch_size(batch) > self._most_bytes:
             for i in range(batch.num_rows):
-                size = _size_of(batch.slice(i, 1))
+                size = get_record_batch_size(batch.slice(i, 1))
                 if size > self._most_bytes:
                     why = f"row {first + i} has {size} bytes, which spark.rpc.message.maxSize does not allow"
                     return i, ValueError(f"{why}: increase it, or put the value into a file and send its path")
         return batch.num_rows, None
 
     def committed(self, start: int, end: int) -> int:
-        """Release the elements of the committed rows, and return their number.
-
-        The rows are those from ``start`` to ``end``.
-        """
+        """Release the elements of the rows from ``start`` to ``end``; return their number."""
         return end - start
 
     def rows_in(self, waiting: int) -> int:
-        """Return the number of rows that the waiting elements are known to have.
-
-        Waiting elements are not encoded yet. ``waiting`` is their number.
-        """
+        """Return the known number of rows of the elements that are not encoded yet."""
         return waiting
 
     def needed_for(self, rows: int) -> int:
@@ -91,18 +83,12 @@ class Elements:
         return rows
 
     def last_row(self, position: int, capacity: int) -> float:
-        """Return the row at which a batch from ``position`` must end.
-
-        Capacity is then left for another element. Infinity if the batch may have any size.
-        """
+        """Return the row at which a batch must end to leave capacity; infinity if none."""
         return inf
 
 
 class BatchElements(Elements):
-    """Elements that are Arrow batches.
-
-    The parts of a divided batch in a journal count as one element each.
-    """
+    """Elements that are Arrow batches; in a journal, each part of one counts as one."""
 
     chunk = 1
 
@@ -149,14 +135,3 @@ class BatchElements(Elements):
     def last_row(self, position: int, capacity: int) -> float:
         ends = [end for end in self._ends if end > position]
         return ends[capacity - 2] if len(ends) >= capacity else inf
-
-
-def _size_of(batch: pyarrow.RecordBatch) -> int:
-    """Return the size in bytes of a batch in a task."""
-    return pyarrow.ipc.get_record_batch_size(batch)  # type: ignore[no-any-return]
-
-
-def _batch_among_rows(number: int, batch: Any) -> SchemaMisfit:
-    kind = type(batch).__name__
-    how = "read_stream(..., as_='arrow') takes elements that are each a RecordBatch"
-    return SchemaMisfit(number, "", f"{in_line(batch)}: must be a row, not a {kind}: {how}")
