@@ -42,6 +42,12 @@ def test_a_row_with_two_fields_of_one_name_is_not_matched_by_name() -> None:
         RowEncoder(PAIR).batch([Row("n", "n")(1, "a")])
 
 
+def test_fields_within_a_column_may_have_comments() -> None:
+    commented = t.StructType().add("n", t.LongType(), True, {"comment": "a number"})
+    assert encoded(commented, (1,)) == [{"n": 1}]
+    assert encoded(t.ArrayType(t.MapType(t.StringType(), commented)), [{"a": (1,)}]) == [[[("a", {"n": 1})]]]
+
+
 def test_batch_of_no_rows_has_the_schema() -> None:
     batch = RowEncoder(PAIR).batch([])
     assert batch.num_rows == 0 and batch.schema.names == ["n", "name"]

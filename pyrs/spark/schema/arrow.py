@@ -94,7 +94,7 @@ def arrow_schema(schema: Any, large: bool) -> pyarrow.Schema:
     for field in schema:
         only = spark_types.StructType([field])
         try:
-            if _distinct(field.dataType) != field.dataType:
+            if rebuilt(field.dataType, _with_distinct_names) != field.dataType:
                 raise ValueError("a struct has two fields with the same name, which Spark rejects only in a task")
             fields += to_arrow_schema(only, **options)
         except Exception as error:
@@ -123,22 +123,25 @@ def _enlarged(field: pyarrow.Field) -> pyarrow.Field:
     return field.with_type(kind)
 
 
-def _distinct(kind: Any) -> Any:
-    """Return the type with distinct field names in each struct.
-
-    Only a struct that has two fields with the same name gets other names.
-    """
+def rebuilt(kind: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a Spark type with ``change`` applied to each type in it, then to the whole."""
     if isinstance(kind, spark_types.StructType):
-        numbered = len(set(kind.names)) < len(kind.names)
-        result = spark_types.StructType()
-        for i, field in enumerate(kind):
-            result = result.add(f"_{i}" if numbered else field.name, _distinct(field.dataType), field.nullable)
-        return result
-    if isinstance(kind, spark_types.ArrayType):
-        return spark_types.ArrayType(_distinct(kind.elementType), kind.containsNull)
-    if isinstance(kind, spark_types.MapType):
-        return spark_types.MapType(_distinct(kind.keyType), _distinct(kind.valueType), kind.valueContainsNull)
-    return kind
+        fields = [(field.name, rebuilt(field.dataType, change), field.nullable, field.metadata) for field in kind]
+        kind = spark_types.StructType([spark_types.StructField(*field) for field in fields])
+    elif isinstance(kind, spark_types.ArrayType):
+        kind = spark_types.ArrayType(rebuilt(kind.elementType, change), kind.containsNull)
+    elif isinstance(kind, spark_types.MapType):
+        key, value = rebuilt(kind.keyType, change), rebuilt(kind.valueType, change)
+        kind = spark_types.MapType(key, value, kind.valueContainsNull)
+    return change(kind)
+
+
+def _with_distinct_names(kind: Any) -> Any:
+    """Number the fields of a struct in which two have the same name."""
+    if not isinstance(kind, spark_types.StructType) or len(set(kind.names)) == len(kind.names):
+        return kind
+    fields = [(f"_{i}", field.dataType, field.nullable, field.metadata) for i, field in enumerate(kind)]
+    return spark_types.StructType([spark_types.StructField(*field) for field in fields])
 
 
 def distinct_fields(df: Any) -> Any:
@@ -146,7 +149,7 @@ def distinct_fields(df: Any) -> Any:
 
     The names change only if a struct has two fields with the same name. Spark does not encode such a struct.
     """
-    kinds = [_distinct(field.dataType) for field in df.schema]
+    kinds = [rebuilt(field.dataType, _with_distinct_names) for field in df.schema]
     if all(kind == field.dataType for kind, field in zip(kinds, df.schema, strict=True)):
         return df
     plain = numbered(df)  # columns may have the same name, too

@@ -20,7 +20,7 @@ from pyrs._core.validation import checked_callable, checked_natural, checked_pub
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import JvmUnavailable
 from pyrs.schedulers.timer import waking_timer
-from pyrs.spark.schema.arrow import checked_shape, prefers_large
+from pyrs.spark.schema.arrow import checked_shape, prefers_large, rebuilt
 from pyrs.spark.schema.rows import RowEncoder, checked_schema
 from pyrs.spark.sessions import JobRun, SparkOperator, checked_session, in_background, wait_while_running
 from pyrs.stream.stream import Single, Stream
@@ -212,7 +212,7 @@ def _dataframe(spark: Any, encoder: RowEncoder, rows: list[Any], first: int) -> 
             # Spark rejects null for a struct that contains a timestamp and a non-nullable field, and does not find the
             # fields of a user-defined type that is stored as such a struct.
             pass
-    tuples, _ = checked_shape("tuples", _with_instants(encoder.schema), "UTC").of_batch(batch)
+    tuples, _ = checked_shape("tuples", rebuilt(encoder.schema, _with_instant), "UTC").of_batch(batch)
     return spark.createDataFrame(list(tuples), encoder.schema, verifySchema=False)
 
 
@@ -226,18 +226,5 @@ class _Instant(spark_types.TimestampType):  # type: ignore[misc]
         return _EPOCH + timedelta(microseconds=ts)
 
 
-def _with_instants(kind: Any) -> Any:
-    """Return the type with an ``_Instant`` for each timestamp.
-
-    User-defined types are unchanged.
-    """
-    if isinstance(kind, spark_types.TimestampType):
-        return _Instant()
-    if isinstance(kind, spark_types.StructType):
-        fields = [(field.name, _with_instants(field.dataType), field.nullable) for field in kind]
-        return spark_types.StructType([spark_types.StructField(*field) for field in fields])
-    if isinstance(kind, spark_types.ArrayType):
-        return spark_types.ArrayType(_with_instants(kind.elementType), kind.containsNull)
-    if isinstance(kind, spark_types.MapType):
-        return spark_types.MapType(_with_instants(kind.keyType), _with_instants(kind.valueType), kind.valueContainsNull)
-    return kind
+def _with_instant(kind: Any) -> Any:
+    return _Instant() if isinstance(kind, spark_types.TimestampType) else kind
