@@ -2,15 +2,22 @@
 
 Spark's planner and the executors run them. Their classes are pickled by value, so ``read_stream`` does not need this
 package there, and ``stream_from_publishers`` can report that it is missing. Therefore the nested classes use only
-variables of the enclosing function, and each method imports the modules that it needs: those of the standard library,
-pyspark and pyarrow.
+variables of the enclosing function, and modules of the standard library, pyspark and pyarrow.
 """
 
 from __future__ import annotations
 
+import hmac
+import json
+import os
+import socket
+import struct
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
+
+import pyarrow
 
 
 def streaming_source(
@@ -140,14 +147,9 @@ def reader_source(name: str, schema: Any, host: str, port: int, token: bytes) ->
                 self._connection.close()
 
         def _request_json(self, what: str, **offsets: Any) -> Any:
-            import json
-
             return json.loads(self._request(what, **offsets)[0])
 
         def _request(self, what: str, **offsets: Any) -> list[bytes]:
-            import json
-            import struct
-
             if self._connection is None:
                 self._connect()
             request = json.dumps({"what": what, **offsets}).encode()
@@ -162,9 +164,6 @@ def reader_source(name: str, schema: Any, host: str, port: int, token: bytes) ->
             return pieces
 
         def _connect(self) -> None:
-            import socket
-            import time
-
             for _ in range(20):  # the server closes the oldest unauthenticated connection if there are many
                 try:
                     self._connection = socket.create_connection((host, port), 10)
@@ -178,10 +177,6 @@ def reader_source(name: str, schema: Any, host: str, port: int, token: bytes) ->
             raise RuntimeError(f"the process that read_stream was called in does not answer: {reason}")
 
         def _prove(self) -> None:
-            import hmac
-            import os
-            import socket
-
             self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             nonce = os.urandom(32)
             self._connection.sendall(nonce)
@@ -192,8 +187,6 @@ def reader_source(name: str, schema: Any, host: str, port: int, token: bytes) ->
             self._connection.settimeout(None)  # the answer may wait for an element
 
         def _exactly(self, length: int) -> bytes:
-            import socket
-
             if length > 1 << 30:
                 raise RuntimeError(f"an answer of {length} bytes exceeds the limit of 1 GiB")
             pieces = []
@@ -208,8 +201,6 @@ def reader_source(name: str, schema: Any, host: str, port: int, token: bytes) ->
             return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def read(data: bytes) -> Iterator[Any]:
-        import pyarrow
-
         with pyarrow.ipc.open_stream(data) as batches:
             yield from batches
 
