@@ -96,7 +96,7 @@ class Offsets:
         first, ends, latest = dict(known["first"]), dict(known["next"]), {}
         for name in self._partitions:
             if name not in ends:
-                first[name] = self._first(name)
+                first[name] = self._called("start", self._start, name) if callable(self._start) else self._start
             begin = ends.get(name, first[name])
             end = latest[name] = self._end(name)
             if position is not None:
@@ -135,15 +135,11 @@ class Offsets:
     def close(self) -> None:
         """Do nothing, because nothing is open."""
 
-    def _first(self, name: str) -> Any:
-        return self._called("start", self._start, name) if callable(self._start) else self._start
-
     def _end(self, name: str) -> Any:
-        if self._targets is None:
-            return self._called("latest", self._ends, name)
-        if name not in self._targets:
-            self._targets[name] = self._called("latest", self._ends, name)
-        return self._targets[name]
+        targets = {} if self._targets is None else self._targets
+        if name not in targets:
+            targets[name] = self._called("latest", self._ends, name)
+        return targets[name]
 
     def _limited(self, name: str, begin: Any, end: Any) -> Any:
         if not callable(self._limit):

@@ -35,11 +35,7 @@ def in_trace(entries: dict[str, str], iterator: Generator[Any, None, None]) -> I
         try:
             context = copy_context()
             context.run(extract, entries)
-            while True:
-                try:
-                    batch = context.run(next, iterator)
-                except StopIteration:
-                    return
+            while (batch := context.run(next, iterator, None)) is not None:
                 yield batch
         finally:
             set_instrumentation(before)  # Spark may reuse the worker for an untraced query

@@ -110,12 +110,8 @@ def apply_by_key(
     if reason is not None:
         raise reason
     struct = checked_schema(spark, schema)
-    work = KeyedWork(
-        stage,
-        checked_shape(as_, df.schema, session_zone(spark)),
-        arrow_schema(df.schema, False),
-        RowEncoder(struct),
-    )
+    shape = checked_shape(as_, df.schema, session_zone(spark))
+    work = KeyedWork(stage, shape, arrow_schema(df.schema, False), RowEncoder(struct))
     processor = _processor(packed(work, stage, "stage", spark))
     mode = "ProcessingTime" if chain.is_timed else "None"
     return df.groupBy(*keys).transformWithState(processor, struct, "Append", mode)
@@ -139,7 +135,7 @@ def why_no_state(spark: Any) -> Exception | None:
 
 def _checked_keys(df: Any, key: Any) -> list[str]:
     keys = [key] if isinstance(key, str) else key
-    if isinstance(keys, str) or not isinstance(keys, Iterable):
+    if not isinstance(keys, Iterable):
         raise TypeError(f"key must be the name of a column, or a list of names, not {type(key).__name__}")
     keys = list(keys)
     for each in keys:

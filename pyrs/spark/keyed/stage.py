@@ -101,12 +101,7 @@ class KeyedStage:
         states = None if collector.ended else [_saved(run) for run in reversed(runs)]
         if rows.starved:
             raise RuntimeError("the stage stopped requesting rows: an operator waits for another thread")
-        state = {
-            "version": _VERSION,
-            "operators": self._stateful,
-            "time": clock.now(),
-            "states": states,
-        }
+        state = {"version": _VERSION, "operators": self._stateful, "time": clock.now(), "states": states}
         due = None if collector.ended else clock.due()
         return KeyedResult(collector.emitted, json.dumps(state, separators=(",", ":")), due)
 

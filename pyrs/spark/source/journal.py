@@ -177,10 +177,9 @@ def _locked(path: Path) -> int:
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except BaseException as error:
         os.close(file)
-        raise JournalDamaged(f"{path.parent} is in use: a journal belongs to one read_stream at a time") from None
-    except BaseException:
-        os.close(file)
+        if isinstance(error, BlockingIOError):
+            raise JournalDamaged(f"{path.parent} is in use: a journal belongs to one read_stream at a time") from None
         raise
     return file

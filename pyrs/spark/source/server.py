@@ -9,6 +9,7 @@ import os
 import socket
 import struct
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from threading import Lock, Thread
 from time import sleep
 from typing import Any
@@ -113,11 +114,9 @@ class Server:
                 self._closed()
 
     def _serve(self, connection: socket.socket) -> None:
-        with connection:
+        with connection, suppress(OSError):  # the planner has closed the connection
             try:
                 proven = self._proves(connection)
-            except OSError:
-                proven = False
             finally:
                 self._unproven.pop(connection, None)
             if not proven:
@@ -126,11 +125,8 @@ class Server:
             if before is not None:
                 _shut(before)
             with self._turn:
-                try:
-                    while self._is_current(connection) and self._exchange(connection):
-                        pass
-                except OSError:
-                    pass  # the planner has closed the connection
+                while self._is_current(connection) and self._exchange(connection):
+                    pass
 
     def _is_current(self, connection: socket.socket) -> bool:
         return self._current is connection and not self._closing
@@ -150,9 +146,9 @@ class Server:
         if length > _MAX_REQUEST:
             return False
         request = json.loads(_exactly(connection, length))
-        failed, pieces = 0, []
         try:
             pieces = list(self._answer(request, lambda: self._is_current(connection) and not _is_gone(connection)))
+            failed = 0
         except Exception as error:
             failed, pieces = 1, [text_of(error).encode()]
         connection.sendall(_ANSWER.pack(failed, len(pieces)))
@@ -178,10 +174,7 @@ class Server:
 
 
 def _is_gone(connection: socket.socket) -> bool:
-    """Return whether the planner has closed the connection.
-
-    The planner sends nothing while it waits for an answer.
-    """
+    """Return whether the planner, which waits and sends nothing, has closed the connection."""
     connection.setblocking(False)
     try:
         return not connection.recv(1, socket.MSG_PEEK)
@@ -194,10 +187,8 @@ def _is_gone(connection: socket.socket) -> bool:
 
 
 def _shut(connection: socket.socket) -> None:
-    try:
+    with suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass
 
 
 def _exactly(connection: socket.socket, length: int) -> bytes:
