@@ -17,10 +17,7 @@ its start, and a partition that is added later has no start in the previous offs
 
 
 def named_partitions(partitions: Iterable[Any]) -> dict[str, Any]:
-    """Return the partitions by name.
-
-    A string is its own name. The name of another value is its JSON.
-    """
+    """Return the partitions by name: a string itself, or the JSON of another value."""
     named: dict[str, Any] = {}
     for i, partition in enumerate(partitions):
         name = partition if isinstance(partition, str) else _json(partition)
@@ -173,10 +170,7 @@ def _checked(position: Any) -> Position:
 
 
 def _in_order(name: str, begin: Any, end: Any) -> None:
-    """Raise a ValueError if a range ends before its start.
-
-    Only numbers are compared: the order of other offsets is unknown.
-    """
+    """Raise a ValueError if a range of numbers ends before its start."""
     if _is_number(begin) and _is_number(end) and end < begin:
         raise ValueError(f"the offset of partition {name!r} went back from {begin!r} to {end!r}")
 

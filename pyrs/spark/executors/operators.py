@@ -1,7 +1,4 @@
-"""Run reactive code on the executors for each partition of a DataFrame.
-
-The code is a stage, a Subscriber or a Publisher.
-"""
+"""Run a stage, a Subscriber or a Publisher on the executors for each partition."""
 
 from __future__ import annotations
 
@@ -227,10 +224,7 @@ def from_publishers(
 
 
 def checked_partitions(partitions: Any) -> Iterable[Any]:
-    """Return the argument ``partitions`` if it is valid.
-
-    A str and a value that is not iterable are rejected.
-    """
+    """Return the argument ``partitions`` if it is an iterable, but no str."""
     if isinstance(partitions, str) or not isinstance(partitions, Iterable):
         kind = type(partitions).__name__
         raise TypeError(f"partitions must be an iterable with a value for each partition, not {kind}")

@@ -37,9 +37,7 @@ AHEAD = 32  # the default number of elements that a task requests ahead
 
 
 class Output(NamedTuple):
-    """Sends the elements of a stream to Spark.
-
-    It is pickled in the driver.
+    """Sends the elements of a stream to Spark, pickled in the driver.
 
     Attributes:
         encoder: encodes the elements.
@@ -52,10 +50,7 @@ class Output(NamedTuple):
     rows: int
 
     def send(self, stream: Stream[Any], ahead: int) -> Iterator[Any]:
-        """Yield the batches of a stream, and flush the worker's output after each.
-
-        The stream is cancelled when the task ends.
-        """
+        """Yield the batches of a stream, flush each, and cancel the stream with the task."""
         output = _output_of_worker()
         flush = getattr(output, "flush", lambda: None)
         with _cancel_with_task(stream, output) as cancellable:
@@ -95,9 +90,7 @@ class Output(NamedTuple):
 
 
 class StageTask(NamedTuple):
-    """Runs a stage on an executor.
-
-    It is pickled in the driver.
+    """Runs a stage on an executor, pickled in the driver.
 
     Attributes:
         stage: a function from Stream to Publisher, or a factory of Processors.
@@ -136,9 +129,7 @@ class StageTask(NamedTuple):
 
 
 class RangeTask(NamedTuple):
-    """Runs the Publishers of a factory on an executor.
-
-    It is pickled in the driver.
+    """Runs the Publishers of a factory on an executor, pickled in the driver.
 
     Attributes:
         factory: returns the Publisher of a range, or of a value of ``from_publishers``.
@@ -151,11 +142,7 @@ class RangeTask(NamedTuple):
     prefetch: int
 
     def run(self, partition: int, part: tuple[Any, Any, Any]) -> Iterator[Any]:
-        """Yield the batches of a range of ``stream_from_publishers``.
-
-        Args:
-            partition: the index of the partition, for the error.
-            part: the arguments of the factory: the user's partition, the start and the end.
+        """Yield the batches of a range: the partition of the user, its start and its end.
 
         Raises:
             PartitionFailed: the factory raised, or the Publisher failed; that error is the cause.
@@ -171,9 +158,7 @@ class RangeTask(NamedTuple):
 
 
 class PublisherTask(NamedTuple):
-    """Runs Publishers of ``from_publishers`` on an executor.
-
-    It is pickled in the driver.
+    """Runs Publishers of ``from_publishers`` on an executor, pickled in the driver.
 
     Attributes:
         source: calls the factory with a value, and sends the elements of the Publisher.
@@ -290,9 +275,7 @@ def _of_pandas(frame: Any, into: pyarrow.Schema, zone: str) -> pyarrow.RecordBat
 
 
 class SubscriberTask(NamedTuple):
-    """Sends partitions to Subscribers on an executor.
-
-    It is pickled in the driver.
+    """Sends partitions to Subscribers on an executor, pickled in the driver.
 
     Attributes:
         factory: returns a Subscriber for each partition.
@@ -336,10 +319,7 @@ class _Once(Iterable[Any]):
 
 
 class _Watched(Subscription):
-    """Records how a subscription ends.
-
-    It ends with a terminal signal, a cancel, or an exception of the Subscriber (§2.13).
-    """
+    """Records a terminal signal, a cancel, or an exception of the Subscriber (§2.13)."""
 
     def __init__(self, subscriber: Any) -> None:
         self._subscriber = subscriber

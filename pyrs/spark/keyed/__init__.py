@@ -1,4 +1,1 @@
-"""Stages whose state Spark keeps for each key of a streaming query.
-
-The state lasts from one micro-batch to the next.
-"""
+"""Stages whose state Spark keeps for each key between micro-batches."""

@@ -1,7 +1,4 @@
-"""Apply a stage to each key of a streaming DataFrame: ``apply_by_key``.
-
-Spark's state store has the state of the stage.
-"""
+"""``apply_by_key``: apply a stage to each key, with state in Spark's state store."""
 
 from __future__ import annotations
 
@@ -118,10 +115,7 @@ def apply_by_key(
 
 
 def why_no_state(spark: Any) -> Exception | None:
-    """Return the error of a session that cannot keep state for ``apply_by_key``.
-
-    Returns None if the session can keep state.
-    """
+    """Return the error of a session that cannot keep the state of keys, or None."""
     try:
         import_module("pyspark.sql.streaming.proto.StateMessage_pb2")
     except Exception as error:  # also protobuf's VersionError, if it is too old

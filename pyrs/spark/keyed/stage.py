@@ -1,7 +1,4 @@
-"""Run a stage for one key in one micro-batch.
-
-This restores the state of the stage, emits the rows of the micro-batch, and saves the state.
-"""
+"""Run a stage for one key in one micro-batch, from its saved state to the next."""
 
 from __future__ import annotations
 
@@ -106,10 +103,7 @@ class KeyedStage:
         return KeyedResult(collector.emitted, json.dumps(state, separators=(",", ":")), due)
 
     def _restored(self, text: str) -> tuple[float, Sequence[Sequence[Any]] | None]:
-        """Return the saved time and the saved states of the operators.
-
-        The states are None if the stream has completed.
-        """
+        """Return the saved time and states; None as states if the stream has completed."""
         state = json.loads(text)
         if state["version"] != _VERSION:
             raise RuntimeError(
@@ -181,10 +175,7 @@ def _unsupported_reason(operator: Any) -> str | None:
 
 
 def _without_window(publisher: Any) -> Any:
-    """Return a buffer in place of a window.
-
-    An open window has a subscription, whose state cannot be saved.
-    """
+    """Return a buffer in place of a window, whose subscription could not be saved."""
     if isinstance(publisher, WindowCount):
         stages = BufferCount(publisher.count, publisher.skip), Map(from_iterable)
         return PushedChainPublisher(publisher.source, stages)
@@ -244,10 +235,7 @@ class _Rows(Publisher[Any], Subscription):
         self._subscriber = None
 
     def emit(self, row: Any) -> bool:
-        """Emit a row, and return whether the stage accepted it.
-
-        A row is not emitted if it was not requested, or if the stage has cancelled.
-        """
+        """Emit a row if it was requested, and return whether it was."""
         if self._subscriber is None or not self._demand:
             self.starved = self._subscriber is not None
             return False

@@ -22,9 +22,7 @@ _ROWS = 1_000
 
 
 class KeyedWork(NamedTuple):
-    """A stage with its input and output formats.
-
-    It is pickled and sent to the executors.
+    """A stage with its input and output formats, pickled in the driver.
 
     Attributes:
         stage: a function from Stream to Publisher.

@@ -1,7 +1,4 @@
-"""SQL executions for the jobs that Spark runs.
-
-They give the jobs the session's settings, observed metrics and an entry in the UI.
-"""
+"""SQL executions, which give jobs their settings, metrics and entry in the UI."""
 
 from __future__ import annotations
 

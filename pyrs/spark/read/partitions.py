@@ -282,10 +282,7 @@ class JvmReader(_RddReader):
 
 
 class PublicReader(_RddReader):
-    """Reads each partition as Arrow that Python workers encode.
-
-    It uses only the public interface of Spark: ``mapInArrow``, ``rdd`` and ``runJob``.
-    """
+    """Reads each partition as Arrow of Python workers, by public methods only."""
 
     def __init__(self, df: Any) -> None:
         self._names = df.columns

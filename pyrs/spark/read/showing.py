@@ -15,10 +15,7 @@ _SECONDS = 0.5
 
 
 class Bar:
-    """Shows the rows and partitions of one subscription.
-
-    An error of the display does not end the stream. One thread at a time calls the methods.
-    """
+    """Shows the progress of one subscription; an error of the display does not end it."""
 
     def __init__(self, progress: Progress) -> None:
         self._name = "" if progress.description is None else f"{progress.description}: "

@@ -1,7 +1,4 @@
-"""Arrow as Spark uses it.
-
-This module has the schemas, the encoded batches, and their decoding into elements.
-"""
+"""Arrow as Spark uses it: the schemas, the batches, and their decoding."""
 
 from __future__ import annotations
 
@@ -62,10 +59,7 @@ class Encoding(NamedTuple):
 
 
 def checked_shape(as_: str, schema: Any, zone: str) -> Shape:
-    """Return the shape named ``as_`` for batches of a Spark schema.
-
-    ``zone`` is the session's time zone.
-    """
+    """Return the shape named ``as_`` of a Spark schema, with pandas times in the zone."""
     if not isinstance(as_, str):
         raise TypeError(f"as_ must be a string, not {type(as_).__name__}")
     names = tuple(schema.names)
@@ -83,10 +77,7 @@ def checked_shape(as_: str, schema: Any, zone: str) -> Shape:
 
 
 def arrow_schema(schema: Any, large: bool) -> pyarrow.Schema:
-    """Return the Arrow schema that Spark uses for rows of this Spark schema.
-
-    Times are in UTC, as with ``toArrow``.
-    """
+    """Return Spark's Arrow schema for a Spark schema, with times in UTC."""
     # Up to Spark 4.1 there is no timezone parameter, and 3.5 has no large types.
     wanted = {"timezone": "UTC", "prefers_large_types": large}
     options = {name: wish for name, wish in wanted.items() if name in _SCHEMA_OPTIONS}
@@ -124,7 +115,7 @@ def _enlarged(field: pyarrow.Field) -> pyarrow.Field:
 
 
 def rebuilt(kind: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a Spark type with ``change`` applied to each type in it, then to the whole."""
+    """Return a Spark type, changed by a function on every level, the innermost first."""
     if isinstance(kind, spark_types.StructType):
         fields = [(field.name, rebuilt(field.dataType, change), field.nullable, field.metadata) for field in kind]
         kind = spark_types.StructType([spark_types.StructField(*field) for field in fields])
@@ -246,10 +237,7 @@ def _converted(column: Any, field: Any, as_: str) -> list[Any]:
 
 
 def _structs(names: tuple[str, ...], plain: Iterator[tuple[Any, ...]], as_: str) -> Iterator[Any]:
-    """Return structs as dicts or as Rows.
-
-    A struct in a tuple is a Row, as in Spark's own rows.
-    """
+    """Return structs as dicts or as Rows; also those in tuples are Rows, as in Spark."""
     if as_ == "dicts":
         return map(dict, map(zip, repeat(names), plain))
     return map(tuple.__new__, repeat(row_class(names)), plain)
@@ -324,10 +312,7 @@ def _frame(batch: Any, zone: str) -> tuple[Iterator[Any], int]:
 
 
 def _pandas_of(batch: Any, zone: str, exact: Collection[int]) -> Any:
-    """Return a batch as a pandas.DataFrame.
-
-    The columns with the indices ``exact`` have no doubles for integers.
-    """
+    """Return a batch as pandas, without doubles for integers in the columns ``exact``."""
     batch = naive(batch, zone)
     frame = batch.to_pandas(date_as_object=True)
     for i, column in enumerate(batch.columns):
@@ -337,10 +322,7 @@ def _pandas_of(batch: Any, zone: str, exact: Collection[int]) -> Any:
 
 
 def _changes_integers(column: Any) -> bool:
-    """Return whether pandas would change an integer of the column.
-
-    pandas has doubles for integers with nulls, also within lists.
-    """
+    """Return whether an integer changes in pandas, which has doubles next to nulls."""
     if not _has_int64(column.type):
         return False
     if pyarrow.types.is_int64(column.type):

@@ -1,7 +1,4 @@
-"""Encode Python values as Arrow columns of Spark's types.
-
-This is the reverse of the decoding in ``arrow``.
-"""
+"""Encode Python values as Arrow columns of Spark's types; ``arrow`` decodes them."""
 
 from __future__ import annotations
 

@@ -7,18 +7,12 @@ from pyarrow import compute
 
 
 def pairs(maps: pyarrow.MapArray) -> pyarrow.ListArray:
-    """Return maps as lists of pairs.
-
-    The ``flatten`` of the result respects slices, and skips the entries of null maps.
-    """
+    """Return maps as lists of pairs, whose ``flatten`` respects slices and null maps."""
     return maps.cast(pyarrow.list_(pyarrow.struct([maps.type.key_field, maps.type.item_field])))
 
 
 def offsets(lists: pyarrow.Array) -> pyarrow.Array:
-    """Return the offsets of the lists in their flattened values.
-
-    They are the start of each list, null for a null list, and the end of the last one.
-    """
+    """Return the start of each list, null for a null list, and the end of the last."""
     valid = lists.is_valid()
     lengths = compute.if_else(valid, compute.list_value_length(lists), 0)
     ends = pyarrow.concat_arrays([pyarrow.array([0], pyarrow.int64()), compute.cumulative_sum(lengths.cast("int64"))])

@@ -97,10 +97,7 @@ class ReplayBuffer:
         )
 
     def answer(self, request: dict[str, Any], wanted: Callable[[], bool]) -> Sequence[Any]:
-        """Return the answer to a request of the planner, in pieces.
-
-        ``wanted`` returns whether the planner still waits.
-        """
+        """Return the answer to a request in pieces, while the planner waits (``wanted``)."""
         what = request["what"]
         start, end = _offset(request.get("start")), _offset(request.get("end"))
         if what == "plan" and start and end:
@@ -120,10 +117,7 @@ class ReplayBuffer:
         return [json.dumps(self._as_json(sequence)).encode()]
 
     def ahead(self) -> bool:
-        """Prepare a part of the next batch while Spark processes another.
-
-        Returns False if nothing was done.
-        """
+        """Prepare a part of the next batch; return False if nothing was done."""
         intake = self._intake
         if intake is None or self._error is not None:
             return False
@@ -154,10 +148,7 @@ class ReplayBuffer:
         return None if sequence is None else {"epoch": self._epoch, "sequence": sequence}
 
     def _latest(self, start: Offset | None, finish: bool, wanted: Callable[[], bool]) -> dict[str, Any] | None:
-        """Return the offset at which the next batch ends.
-
-        It is the one at which the batch starts if no row is available.
-        """
+        """Return the end of the next batch, which is its start if no row is available."""
         position = self._end if start is None else self._position(start)
         intake = self._begun()
         end = position
@@ -274,10 +265,7 @@ class ReplayBuffer:
         )
 
     def _continue_at(self, offset: Offset) -> None:
-        """Forget the elements of the journal, and continue at an offset.
-
-        Called before the subscription.
-        """
+        """Before the subscription: forget the journal's elements; continue at an offset."""
         self._elements.committed(self._base, offset.sequence)
         self._uncommitted = 0
         self._epoch = offset.epoch

@@ -60,7 +60,7 @@ class Elements:
             return batch, 0, error
 
     def _too_large(self, batch: pyarrow.RecordBatch, first: int) -> tuple[int, ValueError | None]:
-        """Return the number of rows before one that Spark cannot send, and its error."""
+        """Return the number of rows before the first too large one, and its error or None."""
         # The size of whole buffers is a fast upper bound.
         if size_of(batch) > self._most_bytes and get_record_batch_size(batch) > self._most_bytes:
             for i in range(batch.num_rows):

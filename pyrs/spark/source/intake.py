@@ -1,7 +1,4 @@
-"""The Subscriber of ``read_stream`` in the driver.
-
-It buffers elements, and requests up to the capacity.
-"""
+"""The Subscriber of ``read_stream`` in the driver, with a buffer."""
 
 from __future__ import annotations
 
@@ -46,10 +43,7 @@ class Intake(Subscriber[Any]):
                 self._changed.notify_all()
 
     def take(self, most: int) -> list[Any]:
-        """Remove and return at most ``most`` elements.
-
-        Only one thread may call this at a time.
-        """
+        """Remove and return at most ``most`` elements; one thread at a time calls it."""
         elements = self._elements
         return [elements.popleft() for _ in range(min(most, len(elements)))]
 
@@ -119,10 +113,7 @@ class Intake(Subscriber[Any]):
             self._changed.notify_all()
 
     def _run(self) -> None:
-        """Subscribe and request, sequentially (2.7) and on a separate thread.
-
-        The thread is separate because either call may emit or block.
-        """
+        """Subscribe and request, sequentially (2.7): both may emit or block the thread."""
         publisher, self._publisher = self._publisher, None
         try:
             assert publisher is not None

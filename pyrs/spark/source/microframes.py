@@ -118,10 +118,7 @@ class _MicroFrames(NamedTuple):
 
 
 class _MicroFramesRun(JobRun[int]):
-    """Builds the frames of one subscription.
-
-    The drain loop takes rows from the buffer; a job thread runs ``fn``.
-    """
+    """Builds frames in the drain loop, and calls ``fn`` on a thread of its jobs."""
 
     def __init__(self, subscriber: Subscriber[int], operator: SparkOperator[int]) -> None:
         frames: _MicroFrames = operator.arguments
@@ -217,10 +214,7 @@ def _dataframe(spark: Any, encoder: RowEncoder, rows: list[Any], first: int) -> 
 
 
 class _Instant(spark_types.TimestampType):  # type: ignore[misc]
-    """A timestamp whose Python values have the zone UTC.
-
-    ``createDataFrame`` ignores the ``fold`` of naive times.
-    """
+    """A timestamp in UTC: ``createDataFrame`` ignores the ``fold`` of a naive time."""
 
     def fromInternal(self, ts: int) -> datetime:  # noqa: N802 - the name of Spark's method
         return _EPOCH + timedelta(microseconds=ts)

@@ -1,7 +1,4 @@
-"""Publishers as sources of streaming queries.
-
-The commit of a batch requests more elements.
-"""
+"""Publishers as sources of streaming queries, whose commits request elements."""
 
 from __future__ import annotations
 
@@ -157,10 +154,7 @@ def read_stream(
 
 
 def _most_bytes(context: Any) -> float:
-    """Return the size of the largest row that a task can carry.
-
-    In local mode tasks are not sent, so the size is infinite.
-    """
+    """Return the largest size of a row in a task; infinite in local mode."""
     if re.fullmatch(r"local(\[[^]]*\])?", context.master):
         return inf
     return (int(context.getConf().get("spark.rpc.message.maxSize", "128")) - 1) << 20  # 1 MiB for the rest of the task

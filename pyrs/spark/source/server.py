@@ -174,7 +174,7 @@ class Server:
 
 
 def _is_gone(connection: socket.socket) -> bool:
-    """Return whether the planner, which waits and sends nothing, has closed the connection."""
+    """Return whether the planner, which sends nothing now, has closed the connection."""
     connection.setblocking(False)
     try:
         return not connection.recv(1, socket.MSG_PEEK)
