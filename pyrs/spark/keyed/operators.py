@@ -12,7 +12,7 @@ from pyrs.spark.executors.pickling import packed
 from pyrs.spark.executors.shipping import requirement
 from pyrs.spark.keyed.stage import KeyedStage
 from pyrs.spark.keyed.tasks import KeyedWork
-from pyrs.spark.schema.arrow import arrow_schema, checked_shape, session_zone
+from pyrs.spark.schema.arrow import ROW_SHAPES, arrow_schema, checked_shape, session_zone
 from pyrs.spark.schema.rows import RowEncoder, checked_schema
 from pyrs.spark.sessions import check_pyspark, checked_dataframe
 from pyrs.stream.stream import Stream
@@ -22,7 +22,6 @@ PROTOBUF = "google.protobuf"
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-_SHAPES = ("rows", "tuples", "dicts")
 
 
 def apply_by_key(
@@ -98,8 +97,8 @@ def apply_by_key(
     check_pyspark(df, "apply_by_key")
     keys = _checked_keys(df, key)
     chain = KeyedStage(checked_callable(stage, "stage"))
-    if as_ not in _SHAPES:
-        raise ValueError(f"as_ must be one of {', '.join(map(repr, _SHAPES))}, not {as_!r}")
+    if as_ not in ROW_SHAPES:
+        raise ValueError(f"as_ must be one of {', '.join(map(repr, ROW_SHAPES))}, not {as_!r}")
     if not df.isStreaming:
         raise ValueError("df is not streaming, so it has no state to keep: use df.groupBy(key).applyInArrow, or apply")
     spark = df.sparkSession

@@ -28,7 +28,8 @@ SPATIAL: dict[Any, Any] = {
 _EXPRESSION = re.compile(r"[.`*]")
 """The characters that make Spark parse the name of a column as an expression."""
 
-SHAPES = ("rows", "tuples", "dicts", "arrow", "pandas")
+ROW_SHAPES = ("rows", "tuples", "dicts")
+SHAPES = (*ROW_SHAPES, "arrow", "pandas")
 
 
 class Shape(NamedTuple):
@@ -68,7 +69,7 @@ def checked_shape(as_: str, schema: Any, zone: str) -> Shape:
     if as_ == "pandas":
         require_minimum_pandas_version()
         return Shape(as_, partial(_frame, zone=zone), partial(_joined, zone=zone))
-    if as_ in ("rows", "tuples", "dicts"):
+    if as_ in ROW_SHAPES:
         if as_ == "dicts" and len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise ValueError(f"as_='dicts' needs distinct names: df has more than one column {twice!r}")
@@ -296,15 +297,8 @@ def _is_plain(kind: Any) -> bool:
     """Return whether pyarrow and Spark return equal Python values for this type."""
     if isinstance(kind, spark_types.ArrayType):
         return _is_plain(kind.elementType)
-    special = (
-        spark_types.TimestampType,
-        spark_types.StructType,
-        spark_types.MapType,
-        spark_types.UserDefinedType,
-        VARIANT,
-        *SPATIAL,
-    )
-    return not isinstance(kind, special)
+    composed = (spark_types.StructType, spark_types.MapType, spark_types.UserDefinedType)
+    return not isinstance(kind, (*composed, spark_types.TimestampType, VARIANT, *SPATIAL))
 
 
 def _frame(batch: Any, zone: str) -> tuple[Iterator[Any], int]:

@@ -352,9 +352,9 @@ def _batches(segment: Segment, schema: pyarrow.Schema) -> Iterator[pyarrow.Recor
 
 
 def _offset(value: Any) -> Offset | None:
-    if value is None:
-        return None
     match value:
+        case None:
+            return None
         case {"epoch": str(epoch), "sequence": int(sequence)} if len(epoch.encode()) == 32 and sequence >= 0:
             return Offset(epoch, sequence)
     raise OffsetRefused(f"the checkpoint has an offset of another source: {value!r}")
