@@ -216,7 +216,7 @@ def test_close_on_a_thread_of_the_link_does_not_wait_for_that_thread(peer: Peer,
 
 
 def test_close_loses_no_written_frame_although_the_peer_reads_late(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A close of the socket discards written frames if the peer sends a frame, or if its last frame is not read."""
+    """A system that closes a socket with unread bytes, or receives more afterwards, may discard written frames."""
     monkeypatch.setattr(connection_module, "_GOAWAY_SECONDS", DEADLINE)
     connection, recorder, resume = peer.connect(), recording(pyrs.UNBOUNDED), threading.Event()
     receive = peer.session.receive

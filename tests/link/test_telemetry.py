@@ -1,4 +1,4 @@
-"""Spans of subscriptions, and the trace that crosses the link."""
+"""Spans and metrics of subscriptions, and the trace that crosses the link."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from pyrs.jvm.link.window import Window
 
 _COMPLETE = object()
 _BULK_DEMAND = 64
-"""A demand of at least this size limits the size of a chunk. Its elements are then not counted one by one."""
+"""A demand of at least this size limits the size of a chunk, so that elements need not be counted one by one."""
 
 
 class Returning(bytes):
@@ -119,9 +119,10 @@ class InboundStream(DrainLoop, CountingSubscription):
     # Called by the user, on any thread.
 
     def start(self, subscribe: Callable[[], bool] = lambda: False) -> bool:
-        """Call on_subscribe, and then ``subscribe``, and return its result.
+        """Call ``on_subscribe`` and then ``subscribe``; return the result of the latter.
 
-        No other signal is sent before it returns (§1.3, §1.9).
+        The Subscriber receives no other signal before both have returned (§1.3, §1.9). If ``on_subscribe`` raises an
+        Exception, ``subscribe`` is not called, and the result is False.
         """
         subscriber = self.subscriber
         assert subscriber is not None
@@ -216,7 +217,7 @@ class InboundStream(DrainLoop, CountingSubscription):
         self.received += elements
         excess = self.received > self.window.granted
         if self._terminal is not None or self._cancelled:
-            # Elements beyond the credit are only released: a peer could fill the queue of the workers with them.
+            # Elements beyond the credit are not decoded: a peer could fill the queue of the workers with them.
             if excess or not hooks.is_discarding(self.discards):
                 self._session.codec.discard(body)
             else:
@@ -233,7 +234,7 @@ class InboundStream(DrainLoop, CountingSubscription):
             return
         self._batches.append(self._pinned(body) if home else body)
         if self._ended or self._unreadable:
-            # The drain loop ended the stream after the check above, and will not empty the queue again.
+            # The drain loop has just ended the stream, and will not empty the queue again.
             self._session.execute(self._drop_batches)
         self.schedule()
 
@@ -279,7 +280,7 @@ class InboundStream(DrainLoop, CountingSubscription):
         if self._ended:
             return False
         if not self._started:
-            return self._cancelled  # subscribe failed, and start() is not called any more
+            return self._cancelled  # during start(), or start() is never called
         if self._cancelled or self._nonpositive_request is not None or self._lost is not None or self._requests:
             return True
         if self._batches or self._current:
@@ -299,8 +300,8 @@ class InboundStream(DrainLoop, CountingSubscription):
             self.cancel()
             hooks.on_error_dropped(error, f"raised by on_next of the Subscriber of stream {self.id}")
             delivered = 0
-        # ``_lost`` and ``_terminal`` are read before the queue is checked: a terminal signal that is visible here came
-        # after every batch, so no batch is overlooked. ``_lost`` is read first, so that an earlier terminal signal
+        # ``_lost`` and ``_terminal`` are read before the queue is checked: the batches that precede them are appended
+        # before they are set, so no batch is overlooked. ``_lost`` is read first, so that an earlier terminal signal
         # takes precedence.
         lost = self._lost
         terminal = self._terminal
@@ -321,7 +322,7 @@ class InboundStream(DrainLoop, CountingSubscription):
             self._finish(lost)
 
     def _deliver(self) -> int:
-        """Deliver elements up to the demand, refill the window, and return their number."""
+        """Deliver up to the demand, refill the window, and return the number delivered."""
         subscriber, window, batches, requests = self.subscriber, self.window, self._batches, self._requests
         if subscriber is None:
             return 0
@@ -374,7 +375,7 @@ class InboundStream(DrainLoop, CountingSubscription):
                         on_next(element)
                         if self._cancelled:  # cancelled by on_next or another thread
                             break  # type: ignore[unreachable]
-            finally:  # elements before one whose on_next raised are not counted as dropped
+            finally:  # also if on_next raised: the delivered elements are not counted as dropped
                 emitted = size - length_hint(left) - withheld
                 if covered:
                     # The demand covers the chunk, so it is not counted element by element.
@@ -420,7 +421,7 @@ class InboundStream(DrainLoop, CountingSubscription):
         subscriber = self.subscriber
         try:
             self._end()
-        finally:  # a hook for dropped elements may raise a SystemExit
+        finally:  # a function for discarded elements may raise a SystemExit
             if subscriber is not None:
                 try:
                     if isinstance(terminal, BaseException):
@@ -459,7 +460,7 @@ class InboundStream(DrainLoop, CountingSubscription):
         """Release the references in a batch, or decode the batch and discard its elements."""
         try:
             if hooks.is_discarding(self.discards):
-                # The drain loop may be using its own decoder.
+                # A new decoder, because the drain loop may be using ``_decode``.
                 self._discard(self._session.codec.batch_decoder()(body)[0])
             else:
                 self._session.codec.discard(body)
