@@ -29,8 +29,9 @@ _REFERENCE_SIZE = 9
 _LARGE = 2 * LIMITS["frame.body"]  # more than a batch of small elements
 _NIL = b"\xc0"
 _TIMESTAMP = frozenset({msgpack.Timestamp})
-# Msgpack's extension type -1, after one of two fixed sizes, or after one of three sizes in one, two or four bytes. The
-# pattern begins with a single byte, which is searched for much faster than several.
+# Matches msgpack's extension type -1 in the header of a Timestamp, after the byte of a fixed size (4 or 8 bytes) or
+# after a size of 4, 8 or 12 that takes one, two or four bytes. The pattern begins with a single byte, because several
+# are searched for much more slowly.
 _find_timestamp = re.compile(rb"\xff(?:(?<=[\xd6\xd7].)|(?<=[\xc7\x00][\x04\x08\x0c].))", re.DOTALL).search
 _iterate_objects = struct.Struct(">4xQ").iter_unpack
 _Body = bytes | bytearray | memoryview
@@ -140,8 +141,8 @@ class ValueDecoder:
             if objects is not None:
                 return objects, None
         elements, error = self.decode_entries(body)
-        # The search for the byte takes a microsecond per small batch. The loop runs only if the byte is found, or for a
-        # large body, which is not searched.
+        # The search of a small batch for the byte of nil takes a microsecond. The loop runs only if the byte is found,
+        # or for a large body, which is not searched.
         if len(body) > _LARGE or _NIL in body:
             for element in elements:
                 if element is None:

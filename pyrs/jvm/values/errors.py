@@ -2,8 +2,8 @@
 
 A wire error is ``[owner, id, type, message, frames, cause, traceback, families]``. With owner 0, the sender keeps the
 original exception under ``id`` until it has sent 1,024 others. With owner 1, ``id`` is that of an original that the
-receiver has sent. The conversion never fails, whatever an exception does: a ``__str__`` that raises, a cyclic cause, a
-huge traceback.
+receiver has sent. The conversion to a wire error never fails, whatever an exception does: a ``__str__`` that raises, a
+cyclic cause, a huge traceback.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Originals:
         self._last = 0
 
     def keep(self, error: BaseException) -> int:
-        """Store an exception and return its number, the same while it is stored."""
+        """Store an exception and return its number, which is constant while it is stored."""
         identity = id(error)
         with self._lock:
             if identity not in self._numbers:
@@ -93,7 +93,7 @@ class Originals:
 
 
 def describe(error: BaseException) -> str:
-    """Return an exception's type and message in one line, whatever its methods do."""
+    """Return an exception's type and message, even if its methods raise."""
     return f"{_name(error)}: {_message(error)}"
 
 
@@ -117,7 +117,7 @@ def _to_wire(error: BaseException, originals: Originals, seen: list[BaseExceptio
 
 
 def _attempt(read: Callable[[], T], fallback: T) -> T:
-    """Call ``read``, which runs an exception's own code and may raise."""
+    """Return the result of ``read``, or the fallback if ``read`` raises."""
     try:
         return read()
     except BaseException:  # raised by code of the exception's class
@@ -192,7 +192,7 @@ def _short_traceback(error: BaseException) -> str:
 
 
 def _clean(text: str) -> str:
-    """Remove lone surrogates, and the middle of text with more than 65,536 characters."""
+    """Escape lone surrogates, and cut the middle out of text over 65,536 characters."""
     if len(text) > MAX_TEXT:
         half = MAX_TEXT // 2 - 16
         text = f"{text[:half]}\n... cut ...\n{text[-half:]}"

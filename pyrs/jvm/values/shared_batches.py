@@ -48,7 +48,7 @@ def received(handle: int, move: Callable[[int, int, int], object], release: Call
     except ImportError as error:
         raise ConversionError("a shared Arrow batch cannot be converted here: pyarrow is missing") from error
     except BaseException:
-        # An interrupt may occur before the import. The import itself clears both structs.
+        # An interrupt may occur between the move and ``_import_from_c``, which clears both structs.
         for struct in (array, schema):
             if struct.release:
                 _Release(struct.release)(ctypes.addressof(struct))
