@@ -56,7 +56,7 @@ def loop_for(given: asyncio.AbstractEventLoop | None = None) -> asyncio.Abstract
 
     Raises:
         TypeError: ``given`` is not an event loop.
-        RuntimeError: ``given`` is the stalled loop.
+        RuntimeError: the given loop, or else the background loop, is the stalled loop.
     """
     if given is not None and not isinstance(given, asyncio.AbstractEventLoop):
         raise TypeError(f"loop must be an asyncio event loop, not {type(given).__name__}")
@@ -83,7 +83,7 @@ def is_here(loop: asyncio.AbstractEventLoop) -> bool:
 
 
 def call_on(loop: asyncio.AbstractEventLoop, context: Context | None, function: Any, *arguments: Any) -> None:
-    """Schedule a call on the loop, in a copy of the context.
+    """Schedule a call on the loop, in a copy of the context or an empty one.
 
     Raises:
         RuntimeError: the loop is closed.
@@ -96,7 +96,7 @@ def call_on(loop: asyncio.AbstractEventLoop, context: Context | None, function: 
 
 
 def run_on(loop: asyncio.AbstractEventLoop, context: Context | None, function: Any, *arguments: Any) -> None:
-    """Call the function on the loop, in a copy of the context.
+    """Call the function on the loop, in a copy of the context or an empty one.
 
     On the loop's own thread, the function has returned when ``run_on`` returns. A task that the function creates then
     exists, so ``asyncio.run`` cancels the task even if its main coroutine returns in this iteration of the loop.

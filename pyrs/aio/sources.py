@@ -16,11 +16,14 @@ from pyrs.api import Subscriber
 T = TypeVar("T")
 
 _TURN = 128
-"""The number of elements delivered in a row before other tasks run."""
+"""The number of elements after which the task lets other tasks run."""
 
 
 class Once(AsyncIterable[T]):
-    """An iterable of the result of an awaitable, which a function may return."""
+    """An iterable of one element, the result of an awaitable.
+
+    The awaitable is given, or returned by the given function.
+    """
 
     def __init__(self, source: Awaitable[T] | Callable[[], Awaitable[T]]) -> None:
         self._source = source
@@ -76,7 +79,7 @@ class _Iteration(Coordinator[Any]):
         self._stop()
 
     def _discard(self, element: Any) -> None:
-        """Report an element that was awaited when the Subscriber had cancelled."""
+        """Report an element that was requested from the iterator before the cancel."""
         hooks.on_next_dropped(1, f"{self._operator.call}: awaited before the cancel", cancelled=True)
         super()._discard(element)
 
