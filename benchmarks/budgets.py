@@ -16,9 +16,9 @@ class Verdict:
     Attributes:
         row: the name of the row.
         ours: the measurement of pyrs, with its unit.
-        rival: the measurement of the contender with which the budget compares pyrs.
-        ratio: the ratio of the two, as the budget defines it.
-        budget: the required ratio.
+        rival: the measurement of the contender with which the budget compares pyrs; empty without one.
+        ratio: the ratio of the two, or that of the measured value to the budget.
+        budget: the required ratio or value.
         passed: True if the budget is met.
         of_limit: the time of pyrs divided by that of the limit, or of plain iterators for the core; None if the row
             has neither.
@@ -44,7 +44,7 @@ class Budget(Protocol):
     """Judges the measurements of one row."""
 
     def judge(self, row: str, measured: Mapping[str, Measurement]) -> Verdict:
-        """Compare "ours" with the contender that the budget names."""
+        """Compare "ours" with the contenders or the value of the budget."""
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def records(count: int) -> Iterator[dict[str, object]]:
 
 
 def frames(elements: Iterable[object]) -> Iterator[bytes]:
-    """Yield NEXT frames of at most 1,024 elements and 65,536 bytes."""
+    """Yield NEXT frames whose bodies have at most 1,024 elements and 65,536 bytes."""
     pack = msgpack.Packer().pack
     batch: list[bytes] = []
     size = 3
@@ -68,7 +68,7 @@ class FrameFiles:
         return self._files[key]
 
     def repeated(self, content: bytes, count: int) -> Path:
-        """Write frames of the same element, one element in each."""
+        """Return the path of a file with ``count`` frames of the same content."""
         path = Path(self._directory.name) / f"repeated-{count}.frames"
         if not path.exists():
             with path.open("wb") as file:
@@ -166,7 +166,7 @@ def arrow_batch() -> Any:
 
 
 class Sender:
-    """A Subscriber that writes batches directly to the socket."""
+    """Collects elements, and writes each full batch directly to the socket."""
 
     def __init__(self, peer: socket.socket) -> None:
         self._send = peer.sendall

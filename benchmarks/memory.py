@@ -24,7 +24,7 @@ IDLE_KIBIBYTES = 4
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """One sample of both processes, in megabytes."""
+    """The memory of both processes in megabytes, or its growth between two samples."""
 
     python: float
     jvm: float
@@ -84,7 +84,7 @@ def references_stay_flat(driver: Driver, scale: float) -> list[Verdict]:
 
 
 def idle_streams(driver: Driver, scale: float) -> list[Verdict]:
-    """Open 10,000 streams that have demand and no elements; compare the memory of each side."""
+    """Open 10,000 streams that have demand and no elements; measure the growth of each side."""
     count = int(IDLE_STREAMS * scale)
     publisher = driver.java("SilentPublisher")()
     stream = driver.bridge.from_jvm(publisher)
@@ -129,7 +129,7 @@ def _open(stream: Any, publisher: Any, count: int) -> list[_Idle]:
 
 
 def stalled_to_python(driver: Driver, scale: float) -> list[Verdict]:
-    """Stop requesting in Python while a Java Publisher has 10,000,000 longs left."""
+    """Stop requesting in Python after 1,000 of the 10,000,000 longs of a Java Publisher."""
     _drain(driver, driver.java("Sources").longs(200_000), 200_000)
     publisher = driver.java("Sources").longs(STALLED_ELEMENTS)
     growth, note = _stall_in_python(driver, publisher, Consumer(1_000, 1), 1_000, 3.0 * scale)
@@ -137,7 +137,7 @@ def stalled_to_python(driver: Driver, scale: float) -> list[Verdict]:
 
 
 def stalled_with_megabytes(driver: Driver, scale: float) -> list[Verdict]:
-    """Like ``stalled_to_python``, but with elements of 1 MB. The verdict is on the sum of the three growths."""
+    """Like ``stalled_to_python``, with elements of 1 MB. The verdict is on the sum of all growths above 0."""
     _drain(driver, driver.java("Sources").chunks(64, 1 << 20), 64)
     publisher = driver.java("Sources").chunks(STALLED_ELEMENTS, 1 << 20)
     growth, note = _stall_in_python(driver, publisher, Consumer(4, 1), 4, 3.0 * scale)
@@ -146,7 +146,7 @@ def stalled_with_megabytes(driver: Driver, scale: float) -> list[Verdict]:
 
 
 def stalled_to_jvm(driver: Driver, scale: float) -> list[Verdict]:
-    """Stop requesting in Java while a Python Publisher has 10,000,000 integers left."""
+    """Stop requesting in Java after 1,000 of the 10,000,000 integers of a Python Publisher."""
     bridge, subscribers = driver.bridge, driver.java("CountingSubscriber")
     warm = subscribers(DEMAND, FOREVER)
     bridge.to_jvm(pyrs.range(200_000)).subscribe(warm)
