@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run the test suites concurrently and print one closing line with the counts.
+"""Run the test suites concurrently, and print the counts of each suite and a total.
 
 Each suite is a process, because a process can have one JVM, one class path and one Spark session, and because a JVM in
 the process and Python's faulthandler both use SIGSEGV. CONTRIBUTING ("How tests run") lists the suites. Some suites
@@ -199,7 +199,7 @@ def run(suite: Suite, *, capture: bool = False) -> Count:
 
 
 def run_all(suites: Sequence[Suite], run: Callable[[Suite], Count]) -> dict[str, Count]:
-    """Run the suites; suites that mostly wait start first, alongside those that need the CPU."""
+    """Run the suites; those that mostly wait start first, alongside one that needs the CPU."""
     left = list(suites)
     free = CAPACITY
     lock = threading.Lock()
