@@ -94,7 +94,7 @@ class _ScanFromRun(StageRun):
         self._function = function
         self._value = value
         self._lock = RLock()  # request is called from any thread
-        self._owed: int | None = -1  # the demand after the initial value, to forward later; None: forward directly
+        self._owed: int | None = -1  # the demand less the initial value, to forward later; None: forward directly
         self._begun = False  # on_subscribe has returned
         self._started = False  # one thread emits the initial value; the others only add demand
         self._illegal = 1  # the n <= 0 that was requested; 1 if none was
@@ -256,7 +256,7 @@ class WithIndex(ElementStage):
 
 
 class _MaterializeRun(TailRun):
-    drop = ignored  # a notification without an element
+    drop = ignored  # the notification of a terminal signal contains no element to discard
 
     def __init__(self, _: Materialize) -> None:
         super().__init__()

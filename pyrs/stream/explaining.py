@@ -117,7 +117,7 @@ class Explanation:
         ]
 
     def prefix(self, place: int) -> str:
-        """Return the box-drawing characters that connect a step with its inputs."""
+        """Return the text before a step: the lines of its branch, and an operator's dot."""
         step = self.steps[place]
         before = self.steps[place - 1].branch if place else ()
         if not step.branch:

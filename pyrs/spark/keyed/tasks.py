@@ -84,7 +84,7 @@ class KeyedTask:
         self._opened.close()
 
     def _elements(self, rows: Iterator[Any]) -> Iterator[Any]:
-        """Convert the rows, whose values are those of Arrow, to the elements of the stage."""
+        """Convert rows, which Spark has decoded from Arrow, to the elements of the stage."""
         arrow = self._work.arrow
         while chunk := list(islice(rows, _ROWS)):
             given = chunk[0].__fields__  # Spark may move the key to the front
