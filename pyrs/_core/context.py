@@ -72,7 +72,10 @@ def in_context(subscriber: Subscriber[T]) -> Subscriber[T]:
 
 
 def attach(source: Publisher[T], subscriber: Subscriber[T]) -> None:
-    """Subscribe so that every signal of any Publisher runs in the caller's context."""
+    """Subscribe so that every signal runs in the caller's context.
+
+    This includes the signals of a third-party Publisher.
+    """
     source.subscribe(subscriber if _is_marked(source, "carries_context") else in_context(subscriber))
 
 

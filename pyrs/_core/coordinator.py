@@ -98,7 +98,7 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
         self.wake()
 
     def post_element(self, handler: Callable[[Any], object], element: Any) -> None:
-        """Queue a handler with an element, discarded if the stream terminates first."""
+        """Queue a handler with an element; discard the element if the stream ends first."""
         self._posted.append((handler, element, _ELEMENT))
         self.wake()
 
@@ -142,7 +142,7 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
             self._discard(element)
 
     def _emit_from(self, queue: deque[R], limit: int = maxsize) -> int:
-        """Signal up to ``limit`` demanded elements, in the drain loop; return the number."""
+        """Signal up to ``limit`` demanded elements in the drain loop; return their number."""
         subscriber = self._subscriber
         if subscriber is None:
             return 0
@@ -227,7 +227,7 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
             self.wake()
 
     def _on_cancel(self) -> None:
-        # ``take`` cancels in on_next and then completes, and the next source may need what this one holds. The drain
+        # ``take`` cancels in on_next and then completes, and the next source may need a resource of this one. The drain
         # loop releases the rest only after on_next has returned.
         try:
             if self.is_running():

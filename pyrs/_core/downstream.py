@@ -237,7 +237,10 @@ class DownstreamSubscription(Subscription, Generic[T]):
         return subscriber
 
     def _error_received(self, error: BaseException) -> None:
-        """Record that the Subscriber receives this error; called under the lock."""
+        """Record that the Subscriber receives this error.
+
+        Called under the lock, so it must take no other lock.
+        """
 
     def _forget(self) -> None:
         """Drop the reference to the Subscriber (§3.13) and release, once."""

@@ -41,7 +41,7 @@ class DrainLoop(ABC):
         """Do all available work; the loop stays usable after an exception."""
 
     def _after_drain(self) -> None:  # noqa: B027 - most loops have nothing to do there
-        """React to the end of a drain, on its thread, after it has released the turn."""
+        """React to the end of a drain, on the draining thread, after it released the turn."""
 
     def is_running(self) -> bool:
         """Return whether a thread has the turn."""
@@ -74,7 +74,7 @@ class DrainLoop(ABC):
             raise
 
     def wake_here(self) -> None:
-        """Record new work and drain on this thread, in loops that use ``_again``."""
+        """Record new work in ``_again``, and drain on this thread, not on the executor."""
         self._again = True
         self.run_here()
 

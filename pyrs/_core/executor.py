@@ -231,7 +231,10 @@ class DaemonExecutor:
 
 
 def ended(thread: threading.Thread, deadline_seconds: float) -> bool:
-    """Wait until a thread, started or not, has ended; return False at the deadline."""
+    """Wait until a thread has ended; return False at the deadline.
+
+    The thread may not be started yet.
+    """
     end = monotonic() + deadline_seconds
     pause = threading.Event()
     while True:

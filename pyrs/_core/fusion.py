@@ -169,7 +169,10 @@ class Chain(Generic[T]):
         self.ended = True
 
     def is_used_up(self) -> bool:
-        """Return whether the length hints show the end; raise an error of the iterators."""
+        """Return whether the length hints show that no element is left.
+
+        Raises the error that the iterators end with.
+        """
         if all(map(length_hint, self._hints)):
             return False
         for _ in self.iterator:

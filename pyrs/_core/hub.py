@@ -336,7 +336,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         self._left()
 
     def _settle_late(self, element: T, receivers: int) -> None:
-        """Discard, with the turn, an element whose receivers had all cancelled."""
+        """Discard an element if all its receivers had cancelled; called with the turn."""
         late, self._late = self._late, 0
         self._unsettled = False
         if late and late == receivers:

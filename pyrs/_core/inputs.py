@@ -227,7 +227,10 @@ class PrefetchingInput(Input[T]):
 
 
 class CallbackInput(PrefetchingInput[T]):
-    """Calls the functions on upstream's thread; ``on_end`` with the error, or None."""
+    """Calls ``on_element`` and ``on_end`` on the thread of the upstream.
+
+    The argument of ``on_end`` is the error, or None after completion.
+    """
 
     def __init__(
         self,

@@ -79,7 +79,10 @@ class OperatorSubscription(DownstreamSubscription[T]):
     _operator: Operator[Any]
 
     def is_idle(self) -> bool:
-        """Return whether the ``saved`` variables contain the whole state."""
+        """Return whether the ``saved`` variables contain the whole state.
+
+        Called only if ``saved`` is not None.
+        """
         return True
 
     def restored(self) -> None:
@@ -90,7 +93,10 @@ class OperatorSubscription(DownstreamSubscription[T]):
         return self._operator.call
 
     def _raised(self, error: BaseException) -> None:
-        """Fail because user code of this operator raised, serially with the signals."""
+        """Fail because user code raised in this operator.
+
+        Called serially with the signals.
+        """
         self._operator.blame(error)
         self._fail(error)
         if hooks.is_exit(error):

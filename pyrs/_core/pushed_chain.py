@@ -162,7 +162,10 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         return push
 
     def _check(self, element: Any) -> _Failure | None:
-        """Return the failure if the element is None, or the first mapped one a coroutine."""
+        """Return the failure if the element is None or a coroutine, else None.
+
+        Only the first mapped element is checked for a coroutine.
+        """
         mapping, self._mapping = self._mapping, None
         try:
             if element is None:

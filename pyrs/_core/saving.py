@@ -29,7 +29,10 @@ class SavedRun:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether no element is buffered elsewhere or being processed."""
+        """Return whether the variables contain the whole state.
+
+        If not, elements are buffered elsewhere or are being processed.
+        """
         return not isinstance(self._run, OperatorSubscription) or self._run.is_idle()
 
     def state(self) -> list[Any]:

@@ -59,7 +59,7 @@ class SourceSubscription(SerialSubscription[T]):
 
 
 class InertSubscription(SourceSubscription[T]):
-    """A Subscription that fails at once or, without an error, never ends."""
+    """The Subscription of a stream that fails at once; without an error it never ends."""
 
     def __init__(self, subscriber: Subscriber[T], error: BaseException | None = None) -> None:
         super().__init__(subscriber)

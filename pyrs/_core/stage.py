@@ -142,7 +142,10 @@ class StageRun(ABC):
         """Begin, once, after ``on_subscribe`` was forwarded."""
 
     def on_next(self, element: Any) -> None:
-        """Process an element if ``plain`` returns None; an exception fails the stream."""
+        """Process an element; an exception fails the stream.
+
+        Called only if ``plain`` returns None.
+        """
         raise NotImplementedError
 
     def on_complete(self) -> None:

@@ -45,7 +45,10 @@ def checked_callable(function: F, parameter: str, *, awaited: bool = False) -> F
 
 
 def checked_error(error: BaseException) -> BaseException:
-    """Return an exception; raise a NullSignal for None, else a TypeError."""
+    """Return the argument if it is an exception.
+
+    Raises NullSignal for None, and TypeError for another object.
+    """
     if error is None:
         raise NullSignal("error must not be None")
     if not isinstance(error, BaseException):

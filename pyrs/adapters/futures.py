@@ -134,7 +134,7 @@ class FutureSubscriber(Subscriber[T]):
         return f"{self._call}: the future {'was cancelled' if self.future.cancelled() else 'had failed before'}"
 
     def _discard_found(self) -> bool:
-        """Discard the element, which will not be the result; return False without one."""
+        """Discard the element, which will not be the result; return False if none is held."""
         try:
             element = self._found.pop()
         except IndexError:

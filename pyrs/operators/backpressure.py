@@ -134,7 +134,10 @@ def _refuse(_: object) -> None:
 
 
 class _Buffer(Input[Any]):
-    """Buffers elements without demand, from upstream's serial signals (§1.3)."""
+    """Buffers elements without demand.
+
+    Upstream's signals are serial (§1.3), so the buffer has one producer.
+    """
 
     def __init__(self, owner: _BackpressureBufferRun, operator: BackpressureBuffer) -> None:
         super().__init__(owner, UNBOUNDED)

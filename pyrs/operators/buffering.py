@@ -225,7 +225,10 @@ class _Lists:
 
 
 class _NoElements(list[Any]):
-    """A list that stays empty, because an iterator chain discards no elements."""
+    """A list that stays empty, in place of the dropped elements of an iterator chain.
+
+    No function receives dropped elements there.
+    """
 
     def append(self, element: Any) -> None:
         pass

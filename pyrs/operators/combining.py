@@ -32,7 +32,10 @@ def checked_sources(sources: Sequence[Publisher[Any]], parameter: str = "sources
 
 
 def as_publishers(sources: Sequence[object], parameter: str = "sources") -> tuple[Publisher[Any], ...]:
-    """Return the sources as Publishers; an iterable becomes one, a str is rejected."""
+    """Return the sources as Publishers.
+
+    An iterable becomes a Publisher of its elements. A str or bytes is rejected.
+    """
     return tuple(_as_publisher(source, f"{parameter}[{place}]") for place, source in enumerate(sources))
 
 
@@ -397,7 +400,7 @@ class _RaceRun(Coordinator[Any]):
             each.request(n)
 
     def on_source_element(self, racer: _Racer, element: Any) -> None:
-        """Emit an element of the winner; without a winner, its source wins."""
+        """Emit an element of the winner; without a winner, the element's source wins."""
         if self._wins(racer):
             self._emit(element)
         else:

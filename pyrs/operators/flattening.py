@@ -89,7 +89,7 @@ class _ConcatMapRun(SubscriptionArbiter[Any]):
         self._subscribe_next()
 
     def _subscribe_next(self) -> None:
-        """Subscribe to the next inner stream, unless one is active or another thread does."""
+        """Subscribe to the next inner stream, unless one is active or being subscribed to."""
         with self._choosing:
             if not self._idle or not (self._waiting or self._ended):
                 return
@@ -137,7 +137,7 @@ class ConcatMap(FlatteningOperator):
 
 
 class FilterWhen(ConcatMap):
-    """``filter_when(predicate)``: elements whose inner stream begins with a true one."""
+    """``filter_when(predicate)``: the elements whose inner stream first emits true."""
 
     name, parameter = "filter_when", "predicate"
     emits_elements = True
@@ -204,7 +204,10 @@ class _Holding(PushedStage):
 
 
 class _SwitchMapRun(Coordinator[Any]):
-    """Switches and emits in one drain loop: no old element follows a new one."""
+    """Switches and emits in one drain loop.
+
+    Therefore no element of an old stream follows one of a new stream.
+    """
 
     def __init__(self, subscriber: Subscriber[Any], operator: SwitchMap) -> None:
         super().__init__(subscriber, operator)

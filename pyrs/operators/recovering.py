@@ -50,7 +50,10 @@ class Selection:
 
 
 def call_with_error(function: Callable[[Any], R], error: BaseException) -> R:
-    """Call the function with the error, the context of an exception that it raises."""
+    """Call the user's function with the error.
+
+    An exception that the function raises gets the error as its context.
+    """
     try:
         return function(error)
     except BaseException as raised:
@@ -80,7 +83,7 @@ class _ResumeRun(SubscriptionArbiter[Any]):
 
 
 class OnErrorResume(Operator[Any]):
-    """``on_error_resume(fallback, kind)``: continues with the Publisher of ``choose``."""
+    """``on_error_resume(fallback, kind)``: replaces a selected error with a Publisher."""
 
     run_type = _ResumeRun
 

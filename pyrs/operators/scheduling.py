@@ -236,7 +236,10 @@ def _is_pulled(source: Publisher[Any] | None) -> bool:
 
 
 class _SubscribeOnRun(Coordinator[Any]):
-    """Emits each signal on its thread, serialized with an error of the scheduler."""
+    """Emits each signal on the thread that delivers it.
+
+    The drain loop serializes the signals with an error of the scheduler.
+    """
 
     def __init__(self, subscriber: Subscriber[Any], operator: SubscribeOn) -> None:
         super().__init__(subscriber, operator)

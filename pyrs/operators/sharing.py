@@ -304,7 +304,10 @@ class RefCount(Operator[Any]):
             connection.connect()
 
     def leave(self, period: _Period) -> None:
-        """Remove a Subscriber; after the last one disconnect, at once or after the period."""
+        """Remove a Subscriber, and disconnect after the last one.
+
+        Disconnects at once, or after the grace period.
+        """
         with self._lock:
             period.count -= 1
             if period.count or period is not self._period or not period.connects:

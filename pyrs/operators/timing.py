@@ -395,7 +395,10 @@ class DelaySubscription(_Timed):
 
 
 class _TimeoutRun(Coordinator[Any]):
-    """Emits and times in one drain loop: either an element or the timeout has effect."""
+    """Emits elements and handles the timer in one drain loop.
+
+    Therefore either an element or the timeout takes effect.
+    """
 
     def __init__(self, subscriber: Subscriber[Any], operator: Timeout) -> None:
         super().__init__(subscriber, operator)

@@ -198,7 +198,10 @@ class TimerThread:
                 woken.acquire(timeout=wait)
 
     def _refuse(self, entry: Delayed, error: BaseException) -> None:
-        """Notify the owner of a task that is due; never raise, which would end the thread."""
+        """Notify the owner that its due task was refused.
+
+        Never raises, because an exception would end the timer thread.
+        """
         try:
             entry.refuse(error, self._execute_refusal)
         except BaseException as raised:  # an exit, raised by the owner or by the hook for dropped errors

@@ -304,7 +304,7 @@ class _Core(Operator[Any]):
     def publish(self, element: Any, seconds: float | None, on_drop: OnDrop | None) -> int:
         """Append the element to every buffer, or queue it for those that are full.
 
-        Waits for ``seconds``, or without a limit, and calls ``on_drop`` for each Subscriber without capacity in time.
+        Waits at most ``seconds``; None for no limit. Calls ``on_drop`` for each Subscriber without capacity in time.
         """
         if element is None:
             raise NullSignal("None is not an element")

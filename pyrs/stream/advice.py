@@ -57,7 +57,7 @@ _OTHER_NAMES = {
 
 
 def missing_attribute(owner: type, name: str, other_names: Mapping[str, str] = _OTHER_NAMES) -> str:
-    """Return the message of an AttributeError, which names the method to use instead.
+    """Return the message of an AttributeError, with advice if there is some.
 
     ``other_names`` maps method names of other libraries, in snake case, to advice.
 
