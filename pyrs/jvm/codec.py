@@ -151,7 +151,7 @@ class LinkReferences(References, Codec):
         return self.gateway.shield(lambda: self._command([int(operation), target, name, *arguments], remote))
 
     def _reference(self, kind: int, handle: int) -> object:
-        """Return the ``JavaObject`` of an object in a result, even of a Publisher."""
+        """Return a ``JavaObject`` for an object in a result, even for a Publisher."""
         return self.classes[kind](handle)
 
     def _command(self, words: list[object], remote: Callable[[int, int], object]) -> Any:
@@ -225,7 +225,7 @@ class LinkReferences(References, Codec):
 
 
 def _explained(encoder: ValueEncoder, value: object, error: Exception, references: LinkReferences) -> ConversionError:
-    """Return the ConversionError of the entry of a frame's array that is at fault."""
+    """Return the ConversionError for the entry that is at fault in a frame's array."""
     explained = encoder.explain(value, error)
     if explained is error or not isinstance(value, list):
         return explained

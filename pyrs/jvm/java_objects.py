@@ -326,7 +326,7 @@ class JavaFuture(Maybe[Any]):
 
 
 def proxy_for(reference: JavaObject, *, exact: bool = False, convert: object = None, hot: bool = False) -> Any:
-    """Return the Python counterpart of a Java object: a plain one is its own."""
+    """Return the Python counterpart of a Java object; of a plain one, the reference."""
     kind = reference._kind
     stream_type = STREAM_KINDS.get(kind)
     if stream_type is not None:

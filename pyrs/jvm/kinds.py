@@ -85,7 +85,7 @@ def convert_to(java_class: Callable[[str], Any], publisher: Any, java_type: str)
     if publisher._kind in (ObjectKind.MAYBE, ObjectKind.SINGLE):
         publisher = java_class(_SINGLE_TYPES).toPublisher(publisher)
     package, _, name = java_type.rpartition(".")
-    # A mirror of a Python Publisher has both families, but a Java Publisher usually has one. Mutiny takes that of Flow.
+    # A mirror of a Python Publisher has both families, but a Java Publisher usually has one. Mutiny takes Flow only.
     if package == _MUTINY:
         if not java_class("java.util.concurrent.Flow$Publisher").class_.isInstance(publisher):
             publisher = java_class(_FAMILIES).toFlow(publisher)

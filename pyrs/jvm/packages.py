@@ -326,7 +326,7 @@ def _module(coordinates: Sequence[Coordinate], exclusions: Sequence[str]) -> str
 
 
 def _dependency(files: Sequence[Coordinate], exclusions: Sequence[str]) -> str:
-    """Return one element for all files of a package: of two, Ivy ignores the first."""
+    """Return one element for all files of a package, as Ivy ignores the first of two."""
     package = files[0]
     name = quoteattr(package.artifact)
     transitive = not all(file.alone for file in files)

@@ -117,7 +117,7 @@ class Control:
             raise
 
     def _in_java(self, argument: object) -> object:
-        """Convert options to a map, or to null if none is set, which saves calls."""
+        """Convert options to a map, or to null if none is set; null saves calls."""
         if not isinstance(argument, dict):  # not Mapping: Py4J's and JPype's proxies for a java.util.Map are Mappings
             return argument
         return java_map(self._java, argument) if any(value is not None for value in argument.values()) else None

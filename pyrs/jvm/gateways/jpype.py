@@ -30,11 +30,17 @@ _starting = threading.RLock()
 
 
 _forked = False
-"""True in a child that ``fork()`` made while the JVM ran. It has none of the threads, so calls may never return."""
+"""True in a child that was forked while the JVM ran.
+
+The child has none of the JVM's threads, so calls may never return.
+"""
 
 
 def _after_fork() -> None:
-    """Replace the lock, which a thread of the parent may hold while it starts the JVM."""
+    """Replace the lock, and record whether a JVM ran in the parent.
+
+    A thread of the parent may hold the lock while it starts the JVM.
+    """
     global _starting, _forked
     _starting, _forked = threading.RLock(), jpype.isJVMStarted()
 
@@ -166,7 +172,7 @@ def _expanded(classpath: Sequence[str | os.PathLike[str]]) -> list[str]:
 
 
 class _ThreadEnd(threading.local):
-    """Has a finalizer for each thread that uses it."""
+    """Creates a ``_Finalizer`` in each thread that reads ``finalizer``."""
 
     def __init__(self, function: Callable[[], None]) -> None:
         self.finalizer = _Finalizer(function)
@@ -213,7 +219,8 @@ class JPypeGateway(Gateway):
     def _stays_attached(self) -> bool:
         # A thread of user code is detached again, because JPype would keep the Java thread even after the Python thread
         # has ended. The bridge's workers stay attached from call to call, and detach when they end.
-        self._thread_end.finalizer  # noqa: B018 - creates it: the deallocation of a Java object attaches the thread
+        # The deallocation of a Java object attaches the thread again, so a finalizer detaches a thread that ends.
+        self._thread_end.finalizer  # noqa: B018 - creates the finalizer of this thread
         return bool(self._java_thread.isAttached()) or threading.current_thread().name.startswith("pyrs-")
 
     def extend(self, paths: Sequence[str], jvm_options: Sequence[str]) -> None:

@@ -80,7 +80,7 @@ def _find_loader(java: Java, jars: Jars) -> object:
 
 
 def _loader_of_visible_entry(java: Java, jars: Jars, loader: object) -> object:
-    """Return the loader of a visible pyrs.jar, which then sees Reactive Streams."""
+    """Return the loader of a visible pyrs.jar; add Reactive Streams if it is missing."""
     if _visible(java, loader, _PUBLISHER) is None:
         if not (_is_kind(java, loader, _SPARK_LOADER) or _is_kind(java, loader, _JPYPE_LOADER)):
             raise JvmUnavailable(

@@ -264,7 +264,7 @@ class LinkConnection:
         return self._has_ended(max(0.0, end - monotonic())) and self.executor.shutdown(max(0.0, end - monotonic()))
 
     def _close_gracefully(self) -> None:
-        """On the writer thread: write the queued frames and GOAWAY, end the streams."""
+        """Write the queued frames and GOAWAY, and end the streams, on the writer thread."""
         session = self.session
         if session.open:
             # From now on writes have a deadline, because a peer that does not read must not block the close.

@@ -224,7 +224,10 @@ class FrameDecoder:
 
     @property
     def in_place(self) -> bool:
-        """True if the peer will send enough to fill ``space()``, which is decoded then."""
+        """True if ``space()`` must be full before anything can be decoded.
+
+        If so, the peer will send enough to fill it.
+        """
         return self._in_place is not None
 
     def space(self) -> memoryview:
@@ -369,7 +372,10 @@ class FrameDecoder:
         return parts
 
     def _count(self, size: int) -> None:
-        """Count bytes of unfinished messages, announced ones before their allocation."""
+        """Count bytes of unfinished messages.
+
+        An announced size counts before its buffer is allocated.
+        """
         self._unfinished += size
         if self._unfinished > MAX_UNFINISHED_BYTES:
             raise ProtocolError(

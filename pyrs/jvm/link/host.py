@@ -24,7 +24,7 @@ _MAIN = threading.main_thread().ident
 
 
 def run_in(context: Context | None, task: Callable[[], T]) -> T:
-    """Run a task in a copy of the context, or unchanged without a context."""
+    """Run a task in a copy of the context, or directly if the context is None."""
     return task() if context is None else context.copy().run(task)
 
 

@@ -19,7 +19,10 @@ class Codec(Protocol):
         """Return a decoder of NEXT bodies for one stream; see ``decode_entries``."""
 
     def disown(self, carried: Iterable[object]) -> None:
-        """Release the handles of this side, the ints, in a value that is not sent."""
+        """Release the handles of this side in a value that is not sent.
+
+        They are the ints among the value's references.
+        """
 
     def discard(self, body: Body) -> None:
         """Release the peer's handles in the body of a NEXT that is dropped."""
@@ -28,7 +31,10 @@ class Codec(Protocol):
         """Encode one value without the encoder of a stream."""
 
     def encode_carrying(self, value: object) -> tuple[bytes, list[object]]:
-        """Encode one value; also return its references, to keep until it is written."""
+        """Encode one value; also return its references.
+
+        The caller keeps the references until the value is written.
+        """
 
     def decode_entries(self, body: Body) -> tuple[list[Any], Exception | None]:
         """Decode the entries of a control frame.

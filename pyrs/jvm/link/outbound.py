@@ -377,7 +377,10 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
 
     @property
     def state(self) -> str:
-        """``live``, ``cancelled``, or ``ended`` before the terminal signal is written."""
+        """The state of the stream: ``live``, ``cancelled`` or ``ended``.
+
+        The terminal signal of an ended stream may not be written yet.
+        """
         return "cancelled" if self._cancelled else "ended" if self._terminal is not None else "live"
 
     def __repr__(self) -> str:

@@ -212,7 +212,10 @@ class Message:
         self.queued = False
 
     def take(self) -> tuple[FrameBytes, bool]:
-        """Return the next fragment; the turn after the last one drops the references."""
+        """Return the next fragment.
+
+        The last fragment is followed by one more turn, because the references are held until it is written.
+        """
         part = next(self._fragments, None)
         if part is None:
             self._carried = []

@@ -315,7 +315,10 @@ class Session(StreamHost):
             self.late.pop(identifier, None)
 
     def _unknown(self, identifier: int, stream: object) -> None:
-        """Refuse a frame for a live stream: that stream has the other direction."""
+        """Accept a frame for a finished stream; refuse one for a live stream.
+
+        The live stream has the other direction.
+        """
         if stream is not None:
             raise ProtocolError(f"malformed frame: stream {identifier} is open in the other direction")
 
@@ -356,7 +359,10 @@ class Session(StreamHost):
         return entries[0], unreadable, entries[1] if unreadable is None else {}
 
     def _answer_now(self, data: bytes) -> None:
-        """Queue a control frame for the writer thread: the reader must not write."""
+        """Queue a control frame from the reader, and wake the writer thread.
+
+        The reader must not write, because the peer might not read.
+        """
         self.outbox.control(data)
         self.outbox.wake()
 
