@@ -63,7 +63,7 @@ in_background = DaemonExecutor("spark-query", max_threads=_MAX_THREADS).execute
 
 
 def drain_executor() -> Callable[[Callable[[], object]], None]:
-    """Return the executor of a drain loop: threads of pyrs, never that of a caller."""
+    """Return an executor that drains on threads of pyrs, never on the caller's thread."""
     return bound_executor(_signals, capture())
 
 
@@ -212,7 +212,7 @@ def wait_while_running(spark: Any, ended: Event, stopped: Callable[[JvmUnavailab
 
 
 def unless_stopped(spark: Any, error: BaseException) -> BaseException:
-    """Return the error; as the cause of ``JvmUnavailable`` if the session was stopped."""
+    """Return the error, or ``JvmUnavailable`` caused by it if the session was stopped."""
     reason = why_not(spark)
     if reason is None:
         return error

@@ -170,7 +170,10 @@ def _checked(position: Any) -> Position:
 
 
 def _in_order(name: str, begin: Any, end: Any) -> None:
-    """Raise a ValueError if a range of numbers ends before its start."""
+    """Raise a ValueError if a range of numbers ends before its start.
+
+    The order of other offsets is unknown.
+    """
     if _is_number(begin) and _is_number(end) and end < begin:
         raise ValueError(f"the offset of partition {name!r} went back from {begin!r} to {end!r}")
 

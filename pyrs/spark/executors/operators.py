@@ -224,7 +224,7 @@ def from_publishers(
 
 
 def checked_partitions(partitions: Any) -> Iterable[Any]:
-    """Return the argument ``partitions`` if it is an iterable, but no str."""
+    """Return the argument ``partitions`` if it is an iterable other than a str."""
     if isinstance(partitions, str) or not isinstance(partitions, Iterable):
         kind = type(partitions).__name__
         raise TypeError(f"partitions must be an iterable with a value for each partition, not {kind}")

@@ -1,4 +1,7 @@
-"""Pickle values for tasks, whose ``Metrics`` return their counts to the driver."""
+"""Pickle values for tasks.
+
+A ``Metrics`` within a value returns its counts to the driver.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +91,7 @@ class _Unpickler(Unpickler):
 
 
 class _Counts(AccumulatorParam[Any]):  # type: ignore[misc]
-    """Adds the counts of tasks, in the driver also to the ``Metrics`` of the user."""
+    """Adds the counts of tasks; in the driver, also to the user's ``Metrics``."""
 
     def __init__(self, metrics: Metrics | None = None) -> None:
         self._metrics = metrics

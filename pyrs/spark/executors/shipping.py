@@ -143,7 +143,7 @@ def _answer(spark: Any, names: Sequence[str], tasks: int) -> str:
 
 @cache
 def _archive() -> tuple[str, Any]:
-    """Return the path of a zip file of this package, and its folder until the exit."""
+    """Return the path of a zip file of this package, and its folder, removed at exit."""
     folder = TemporaryDirectory(prefix="pyrs-")
     path, root = Path(folder.name) / f"pyrs-{pyrs.__version__}.zip", Path(pyrs.__file__).parent
     with ZipFile(path, "w", ZIP_DEFLATED) as archive:

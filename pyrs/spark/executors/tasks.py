@@ -37,7 +37,7 @@ AHEAD = 32  # the default number of elements that a task requests ahead
 
 
 class Output(NamedTuple):
-    """Sends the elements of a stream to Spark, pickled in the driver.
+    """Sends the elements of a stream to Spark; pickled in the driver.
 
     Attributes:
         encoder: encodes the elements.
@@ -50,7 +50,10 @@ class Output(NamedTuple):
     rows: int
 
     def send(self, stream: Stream[Any], ahead: int) -> Iterator[Any]:
-        """Yield the batches of a stream, flush each, and cancel the stream with the task."""
+        """Yield the batches of a stream, and flush the worker's output after each.
+
+        The stream is cancelled when the task ends.
+        """
         output = _output_of_worker()
         flush = getattr(output, "flush", lambda: None)
         with _cancel_with_task(stream, output) as cancellable:
@@ -90,7 +93,7 @@ class Output(NamedTuple):
 
 
 class StageTask(NamedTuple):
-    """Runs a stage on an executor, pickled in the driver.
+    """Runs a stage on an executor; pickled in the driver.
 
     Attributes:
         stage: a function from Stream to Publisher, or a factory of Processors.
@@ -129,7 +132,7 @@ class StageTask(NamedTuple):
 
 
 class RangeTask(NamedTuple):
-    """Runs the Publishers of a factory on an executor, pickled in the driver.
+    """Runs the Publishers of a factory on an executor; pickled in the driver.
 
     Attributes:
         factory: returns the Publisher of a range, or of a value of ``from_publishers``.
@@ -142,7 +145,7 @@ class RangeTask(NamedTuple):
     prefetch: int
 
     def run(self, partition: int, part: tuple[Any, Any, Any]) -> Iterator[Any]:
-        """Yield the batches of a range: the partition of the user, its start and its end.
+        """Yield the batches of a range: ``part`` is the user's partition, start and end.
 
         Raises:
             PartitionFailed: the factory raised, or the Publisher failed; that error is the cause.
@@ -158,7 +161,7 @@ class RangeTask(NamedTuple):
 
 
 class PublisherTask(NamedTuple):
-    """Runs Publishers of ``from_publishers`` on an executor, pickled in the driver.
+    """Runs Publishers of ``from_publishers`` on an executor; pickled in the driver.
 
     Attributes:
         source: calls the factory with a value, and sends the elements of the Publisher.
@@ -275,7 +278,7 @@ def _of_pandas(frame: Any, into: pyarrow.Schema, zone: str) -> pyarrow.RecordBat
 
 
 class SubscriberTask(NamedTuple):
-    """Sends partitions to Subscribers on an executor, pickled in the driver.
+    """Sends partitions to Subscribers on an executor; pickled in the driver.
 
     Attributes:
         factory: returns a Subscriber for each partition.

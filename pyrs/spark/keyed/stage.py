@@ -103,7 +103,7 @@ class KeyedStage:
         return KeyedResult(collector.emitted, json.dumps(state, separators=(",", ":")), due)
 
     def _restored(self, text: str) -> tuple[float, Sequence[Sequence[Any]] | None]:
-        """Return the saved time and states; None as states if the stream has completed."""
+        """Return the saved time and states; no states (None) if the stream has completed."""
         state = json.loads(text)
         if state["version"] != _VERSION:
             raise RuntimeError(
@@ -235,7 +235,7 @@ class _Rows(Publisher[Any], Subscription):
         self._subscriber = None
 
     def emit(self, row: Any) -> bool:
-        """Emit a row if it was requested, and return whether it was."""
+        """Emit a row if it was requested; return whether it was emitted."""
         if self._subscriber is None or not self._demand:
             self.starved = self._subscriber is not None
             return False

@@ -77,8 +77,8 @@ def partition_failed(error: BaseException, partition: int | None = None) -> Base
 def text_of(error: BaseException) -> str:
     """Return the type and the message of an error.
 
-    UTF-8 can encode the result. Spark's worker sends no error if it cannot encode the text, and its task may never end.
-    The name of a file whose bytes are not UTF-8 is such a text.
+    UTF-8 can encode the result. If Spark's worker cannot encode the text of an error, it sends no error, and its task
+    may never end. The name of a file is an example, if its bytes are not UTF-8.
     """
     try:
         text = f"{type(error).__name__}: {str(error).lstrip()}"  # the first line is the reason
@@ -90,7 +90,8 @@ def text_of(error: BaseException) -> str:
 def cause_for_worker(error: BaseException) -> BaseException | None:
     """Return the error as the cause of an error in a task, or None.
 
-    None if UTF-8 cannot encode its traceback, because Spark's worker sends the traceback of the cause, too.
+    The result is None if UTF-8 cannot encode the traceback of the error, because Spark's worker sends the traceback of
+    the cause, too.
     """
     try:
         "".join(format_exception(error)).encode()
@@ -128,7 +129,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def is_cancelled(error: BaseException) -> bool:
-    """Return whether the error is that of a job that was cancelled, also in the UI."""
+    """Return whether the error means that the job was cancelled, in code or in the UI."""
     return _JOB_CANCELLED.search(reason_of(error)) is not None
 
 
@@ -149,7 +150,10 @@ class PartitionReader(ABC):
         """Plan the query, and return the number of partitions."""
 
     def expected_bytes(self) -> float | None:
-        """Return Spark's estimate of the size of a partition, or None, after ``open``."""
+        """Return Spark's estimate of the size of a partition, or None.
+
+        Call this after ``open``.
+        """
         return None
 
     def cores(self) -> int:
@@ -193,8 +197,8 @@ class _RddReader(PartitionReader):
 
     def open(self) -> int:
         self._encoded = self._plan()
-        # Since Spark 4.3 the metrics of an ``Observation`` are those of a single RDD, so all jobs of such a plan run
-        # over one RDD. They run sequentially, because jobs that share an RDD fail together.
+        # Since Spark 4.3 the metrics of an ``Observation`` are those of a single RDD, so all jobs of an observed plan
+        # run over one RDD. They run sequentially, because jobs that share an RDD fail together.
         has_metrics = _if_supported(lambda: not self.df._jdf.queryExecution().observedMetrics().isEmpty())
         self._observed = Lock() if has_metrics else None
         self._partitions = int(self._encoded.getNumPartitions())
@@ -282,7 +286,10 @@ class JvmReader(_RddReader):
 
 
 class PublicReader(_RddReader):
-    """Reads each partition as Arrow of Python workers, by public methods only."""
+    """Reads each partition as Arrow that Python workers encode.
+
+    It calls only public methods of Spark: ``mapInArrow``, ``rdd`` and ``runJob``.
+    """
 
     def __init__(self, df: Any) -> None:
         self._names = df.columns
@@ -361,7 +368,7 @@ class ConnectReader(PartitionReader):
 
 
 class _MappedOnce:
-    """Returns the same RDD for each job, whose ``runJob`` calls ``mapPartitions``."""
+    """Gives all jobs the same RDD: ``runJob`` calls ``mapPartitions`` for each job."""
 
     def __init__(self, mapped: Any) -> None:
         self._mapped = mapped
@@ -398,7 +405,7 @@ def _payloads() -> Callable[[Iterator[Any]], Iterator[bytes]]:
 
 
 def _connected(address: int | str, secret: str | None) -> socket.socket:
-    """Return a connection to the JVM's server: a loopback port or a Unix socket."""
+    """Return a connection to the JVM's server, at a loopback port or a Unix socket."""
     if isinstance(address, str):
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(_CONNECT_SECONDS)

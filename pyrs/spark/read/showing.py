@@ -15,7 +15,10 @@ _SECONDS = 0.5
 
 
 class Bar:
-    """Shows the progress of one subscription; an error of the display does not end it."""
+    """Shows the progress of one subscription.
+
+    An error of the display does not end the stream. One thread at a time calls the methods.
+    """
 
     def __init__(self, progress: Progress) -> None:
         self._name = "" if progress.description is None else f"{progress.description}: "

@@ -60,7 +60,7 @@ class Encoding(NamedTuple):
 
 
 def checked_shape(as_: str, schema: Any, zone: str) -> Shape:
-    """Return the shape named ``as_`` of a Spark schema, with pandas times in the zone."""
+    """Return the shape ``as_`` for a Spark schema; pandas shows times in the zone."""
     if not isinstance(as_, str):
         raise TypeError(f"as_ must be a string, not {type(as_).__name__}")
     names = tuple(schema.names)
@@ -238,7 +238,10 @@ def _converted(column: Any, field: Any, as_: str) -> list[Any]:
 
 
 def _structs(names: tuple[str, ...], plain: Iterator[tuple[Any, ...]], as_: str) -> Iterator[Any]:
-    """Return structs as dicts or as Rows; also those in tuples are Rows, as in Spark."""
+    """Return structs as dicts or as Rows.
+
+    A struct in a tuple is a Row, as in Spark's own rows.
+    """
     if as_ == "dicts":
         return map(dict, map(zip, repeat(names), plain))
     return map(tuple.__new__, repeat(row_class(names)), plain)
@@ -316,7 +319,10 @@ def _pandas_of(batch: Any, zone: str, exact: Collection[int]) -> Any:
 
 
 def _changes_integers(column: Any) -> bool:
-    """Return whether an integer changes in pandas, which has doubles next to nulls."""
+    """Return whether pandas would change an integer of the column.
+
+    pandas has doubles for integers with nulls, also within lists.
+    """
     if not _has_int64(column.type):
         return False
     if pyarrow.types.is_int64(column.type):

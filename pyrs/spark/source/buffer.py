@@ -97,7 +97,10 @@ class ReplayBuffer:
         )
 
     def answer(self, request: dict[str, Any], wanted: Callable[[], bool]) -> Sequence[Any]:
-        """Return the answer to a request in pieces, while the planner waits (``wanted``)."""
+        """Return the answer to a request of the planner, in pieces.
+
+        ``wanted`` returns whether the planner still waits.
+        """
         what = request["what"]
         start, end = _offset(request.get("start")), _offset(request.get("end"))
         if what == "plan" and start and end:
@@ -265,7 +268,10 @@ class ReplayBuffer:
         )
 
     def _continue_at(self, offset: Offset) -> None:
-        """Before the subscription: forget the journal's elements; continue at an offset."""
+        """Forget the elements of the journal, and continue at an offset.
+
+        Called before the subscription.
+        """
         self._elements.committed(self._base, offset.sequence)
         self._uncommitted = 0
         self._epoch = offset.epoch

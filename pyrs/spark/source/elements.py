@@ -83,12 +83,18 @@ class Elements:
         return rows
 
     def last_row(self, position: int, capacity: int) -> float:
-        """Return the row at which a batch must end to leave capacity; infinity if none."""
+        """Return the row at which a batch from ``position`` must end.
+
+        Capacity is then left for another element. Infinity if the batch may have any size.
+        """
         return inf
 
 
 class BatchElements(Elements):
-    """Elements that are Arrow batches; in a journal, each part of one counts as one."""
+    """Elements that are Arrow batches.
+
+    The parts of a divided batch in a journal count as one element each.
+    """
 
     chunk = 1
 

@@ -113,7 +113,10 @@ class Intake(Subscriber[Any]):
             self._changed.notify_all()
 
     def _run(self) -> None:
-        """Subscribe and request, sequentially (2.7): both may emit or block the thread."""
+        """Subscribe and request sequentially (2.7), on a separate thread.
+
+        The thread is separate because either call may emit or block.
+        """
         publisher, self._publisher = self._publisher, None
         try:
             assert publisher is not None

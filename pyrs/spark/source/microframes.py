@@ -118,7 +118,7 @@ class _MicroFrames(NamedTuple):
 
 
 class _MicroFramesRun(JobRun[int]):
-    """Builds frames in the drain loop, and calls ``fn`` on a thread of its jobs."""
+    """Takes rows in the drain loop; a job thread builds each frame, and calls ``fn``."""
 
     def __init__(self, subscriber: Subscriber[int], operator: SparkOperator[int]) -> None:
         frames: _MicroFrames = operator.arguments

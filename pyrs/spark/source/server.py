@@ -174,7 +174,10 @@ class Server:
 
 
 def _is_gone(connection: socket.socket) -> bool:
-    """Return whether the planner, which sends nothing now, has closed the connection."""
+    """Return whether the planner has closed the connection.
+
+    The planner sends nothing while it waits for an answer.
+    """
     connection.setblocking(False)
     try:
         return not connection.recv(1, socket.MSG_PEEK)
