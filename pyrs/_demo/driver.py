@@ -42,7 +42,7 @@ class DemoError(Exception):
 
 
 def ratings_file() -> Path:
-    """Return pyspark's file of MovieLens ratings, with lines ``user::movie::stars``."""
+    """Return the path of pyspark's MovieLens ratings, lines of ``user::movie::stars``."""
     path = Path(pyspark.__file__).parent / RATINGS
     if not path.is_file():
         raise DemoError(f"PySpark {pyspark.__version__} was installed without {RATINGS}; the wheel from PyPI has it")

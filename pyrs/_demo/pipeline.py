@@ -77,7 +77,7 @@ class Pipeline:
         return self.published.size(), seen, kept, submitted, taken, requested
 
     def _method(self, interface: str, target: Java, name: str, result: Java, *arguments: Java) -> Java:
-        """Return Java's ``target::name`` as a functional interface, called in the JVM."""
+        """Return Java's ``target::name`` as an object that Java calls within the JVM."""
         invoke = self._jvm.java.lang.invoke
         shape = invoke.MethodType.methodType(result, list(arguments))
         method = invoke.MethodHandles.publicLookup().findVirtual(target.getClass(), name, shape).bindTo(target)

@@ -241,8 +241,8 @@ class Driven(Generic[T]):
     def deliver(self, count: int, *, first: int = 0, all_of_them: bool = True, seconds: float = math.inf) -> list[T]:
         """Send up to ``count`` requested elements, each on a thread, and return them.
 
-        ``first`` elements were sent before. No further one is sent after ``seconds``. It is an error if ``all_of_them``
-        are not requested.
+        ``first`` elements were sent before. No further one is sent after ``seconds``. With ``all_of_them``, it is an
+        error if fewer elements are requested.
         """
         sent: list[T] = []
         until = time.monotonic() + seconds
@@ -322,7 +322,10 @@ class RecordingSubscription(Subscription):
             return self._changed.wait_for(lambda: self.demand >= total, timeout)
 
     def settle(self) -> None:
-        """Wait until there is no call for ``no_signals_timeout``, as in ``linger``."""
+        """Wait until there has been no call for ``no_signals_timeout``.
+
+        The wait is longer on a loaded machine, as in ``linger``.
+        """
         deadline = time.monotonic() + 10 * self._env.timeout
         quiet = 0
         while quiet < _QUIET_STEPS and remaining(deadline):

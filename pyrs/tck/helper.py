@@ -14,7 +14,8 @@ from pyrs.tck.waiting import started
 class HelperPublisher(Publisher[T]):
     """Publishes ``create(0)``, ``create(1)``, ... with one thread for each Subscriber.
 
-    A thread ends with its stream or with the test. ``elements`` is None for an endless stream.
+    A thread ends with its stream or with the test. The threads call ``create`` concurrently. ``elements`` is None for
+    an endless stream.
     """
 
     def __init__(self, env: TestEnvironment, create: Callable[[int], T], elements: int | None) -> None:

@@ -102,7 +102,10 @@ class InterleavingTests(PublisherHooks[T]):
     def _interleaved(
         self, line: int, elements: int, total: int, *, third_stays: float = 0.0, cancels: bool = False
     ) -> tuple[_Interleaved[T], bool]:
-        """Interleave once; return the Subscriber, and whether it reached the line."""
+        """Test one interleaving of a call of ``request`` with another call.
+
+        Returns the Subscriber, and whether its first request reached the line.
+        """
         for _ in range(_ATTEMPTS):
             own = _Interleaved[T](self.env, total, third_stays=third_stays, cancels=cancels)
             subscriber = self.subscribe(self.new_publisher(elements), own)
@@ -200,7 +203,10 @@ class _RequestsAtLine(Watching[T]):
         self.place = ""  # the line, as text
 
     def request_two(self) -> tuple[bool, bool]:
-        """Request twice; return whether the line was reached, and both elements arrived."""
+        """Request twice.
+
+        Returns whether the thread reached the line, and whether two elements arrived then.
+        """
         self.request(1)
         self.receives_all()
         if self._has_tracer:

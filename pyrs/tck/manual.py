@@ -214,7 +214,7 @@ class Watching(ManualSubscriber[T]):
         return self.all_received.closes_while(lambda: self.elements, until)
 
     def ends(self, message: str = "") -> bool:
-        """Return whether the stream ends while elements arrive; else record ``message``."""
+        """Wait for the end while elements arrive; if none comes, record a given message."""
         ended = self.ended.closes_while(lambda: self.elements)
         if message and not ended:
             self.env.flop(overdue(message, self.env.timeout))

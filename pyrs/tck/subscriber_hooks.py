@@ -99,7 +99,7 @@ class PassiveSubscription(Subscription):
 
     def __init__(self, env: TestEnvironment, *, refuses_requests: bool = False) -> None:
         self._env = env
-        self._refuses_requests = refuses_requests  # as of a second Subscription (§2.5)
+        self._refuses_requests = refuses_requests  # a request is an error, as for a second Subscription (§2.5)
         self.cancelled = Latch(env)
 
     def request(self, n: int, /) -> None:

@@ -76,7 +76,10 @@ class Probe(Generic[T]):
             )
 
     def expect_none(self) -> None:
-        """Wait for ``no_signals_timeout``; record an error if anything arrives."""
+        """Record an error if an element or ``on_complete`` arrives.
+
+        Waits for ``no_signals_timeout``.
+        """
         self._elements.expect_none()
 
 

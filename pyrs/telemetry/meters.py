@@ -41,7 +41,7 @@ class Totals:
         self.attributes = {"pyrs.stream": name}
         self.subscribed = 0
         self.requested = 0  # the bounded demand of the subscriptions that ended
-        self.elements = 0  # those of the subscriptions that ended
+        self.elements = 0  # the elements of the subscriptions that ended
         self.live: WeakSet[Counted] = WeakSet()  # weak references, so that an abandoned one can be collected
 
 

@@ -304,7 +304,10 @@ class Span(Operator[T]):
 
 
 class Observer:
-    """The instrumentation of ``pyrs._core.observation``; observes last operators."""
+    """The instrumentation of ``pyrs._core.observation``.
+
+    It observes every subscription to a last operator.
+    """
 
     def __init__(self, meters: Meters) -> None:
         self._meters = meters
@@ -322,7 +325,7 @@ class Observer:
         return iterator if observe is None else _iterate(iterator, observe)
 
     def _observation_of(self, source: Publisher[Any]) -> Callable[[], Observation] | None:
-        """Return a function that begins an Observation; None if there is to be none."""
+        """Return a function that begins an Observation; None for an unobserved stream."""
         try:
             # A stream with ``span`` has a span already, unless that is the span of a shared subscription.
             # A ``SubmissionPublisher`` compares its Subscribers by identity.

@@ -37,7 +37,7 @@ class Family(Enum):
 class JavaFailure(AssertionError):
     """The failure of a test of the official TCK."""
 
-    stack = ""  # of Java, followed by the Python frames that called Java
+    stack = ""  # the Java stack, followed by the Python frames that called Java
 
 
 class JavaReferee:
@@ -104,7 +104,7 @@ class JavaReferee:
         return Hooks(subject)
 
     def _parent_loader(self, java: Java) -> object:
-        """Return a parent loader without the class path, which may have other TCKs."""
+        """Return a parent loader without the class path, which may have another TCK."""
         return java.static("java.lang.ClassLoader", "getPlatformClassLoader")
 
     def _run(self, scope: Scope, hooks: Hooks, subject: Verification, test: str) -> None:
