@@ -11,7 +11,7 @@ import java.util.stream.Stream;
  * Detects hot Publishers, which emit independently of their Subscribers.
  *
  * <p>The hot Publishers are the JDK's SubmissionPublisher, Processors, the sinks of Reactor, Publishers with a method
- * connect, and the operators of Reactor, RxJava and Mutiny that have one of these as their only source. Reflection
+ * connect, and the operators of Reactor, RxJava and Mutiny that expose one of these as their source. Reflection
  * avoids a dependency on these libraries. Each Publisher is examined once, when it is sent to Python.
  */
 public final class HotPublishers {
@@ -88,7 +88,7 @@ public final class HotPublishers {
         }
     }
 
-    /** Returns the only source of an operator of Reactor, RxJava or Mutiny; null if it is unknown. */
+    /** Returns the source that an operator of Reactor, RxJava or Mutiny exposes; null if it is unknown. */
     private static Object upstream(Object publisher) {
         Optional<Method> method = SOURCE.get(publisher.getClass());
         try {

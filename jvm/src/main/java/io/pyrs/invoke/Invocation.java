@@ -212,7 +212,7 @@ public final class Invocation {
     private static List<Class<?>> publicTypes(Class<?> type) {
         return Classes.supertypes(type).stream()
                 .filter(Arguments::isPublic)
-                .sorted(Comparator.comparing(Class::isInterface)) // stable: false is before true
+                .sorted(Comparator.comparing(Class::isInterface)) // a stable sort, classes first
                 .distinct()
                 .collect(Collectors.toList());
     }

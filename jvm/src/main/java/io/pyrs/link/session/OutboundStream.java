@@ -49,7 +49,7 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
      * gate.
      */
     private boolean ended;
-    /** SUBSCRIBED is sent when the credit that has arrived is requested. */
+    /** SUBSCRIBED must be sent once the credit that has arrived has been requested. */
     private volatile boolean confirms;
     /** The thread inside request of the upstream. Not volatile: a thread only compares it with itself. */
     private Thread requesting;
