@@ -73,7 +73,7 @@ class _MirrorHooks(Hooks):
             return self._subject.create_element(*arguments)  # elements are values, which need no mirror
         if hook not in _MAKE:
             return super().call(scope, hook, arguments)
-        created = self._method(_MAKE[hook])(*arguments)
+        created = getattr(self._subject, _MAKE[hook])(*arguments)
         if created is None:
             return None
         if not self._referee.is_java(created):
