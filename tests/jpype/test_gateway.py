@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
@@ -166,6 +167,24 @@ def test_thread_that_drops_a_java_object_leaves_no_java_thread(gateway: Gateway)
         thread.start()
         thread.join(SECONDS)
     eventually(lambda: threads_of_java.getThreadCount() <= before + 5, "Java threads of ended Python threads are left")
+
+
+def test_end_of_a_gateway_detaches_no_live_thread(gateway: Gateway) -> None:
+    def use() -> None:
+        java_thread = jpype.JClass("java.lang.Thread")
+        java_thread.attach()
+        attached.append(java_thread.isAttached())
+        another = gateway_for(None)
+        another.is_java_object(jpype.JClass("java.lang.Object")())
+        del another
+        gc.collect()
+        attached.append(java_thread.isAttached())
+
+    attached: list[bool] = []
+    thread = threading.Thread(target=use)
+    thread.start()
+    thread.join(SECONDS)
+    assert attached == [True, True]
 
 
 def test_a_missing_method_raises_jvm_error(gateway: Gateway) -> None:

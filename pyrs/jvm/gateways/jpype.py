@@ -186,8 +186,14 @@ class _Finalizer:
         self._thread = threading.get_ident()
 
     def __del__(self) -> None:
-        if threading.get_ident() == self._thread:  # another thread may collect the gateway
+        if threading.get_ident() == self._thread:  # another thread runs this at the exit of the interpreter
             self._function()
+
+
+@cache
+def _thread_end() -> _ThreadEnd:
+    """Return one object for all gateways, whose end must not detach live threads."""
+    return _ThreadEnd(partial(_detach, jpype.JClass("java.lang.Thread")))
 
 
 class JPypeGateway(Gateway):
@@ -196,7 +202,7 @@ class JPypeGateway(Gateway):
     def __init__(self) -> None:
         super().__init__(JPypeJava(), self._stays_attached)
         self._java_thread = jpype.JClass("java.lang.Thread")  # a later look-up would attach the calling thread
-        self._thread_end = _ThreadEnd(partial(_detach, self._java_thread))
+        self._thread_end = _thread_end()
         _accept_references()
 
     def open(self, token: bytes, options: Mapping[str, object]) -> Control:
