@@ -113,7 +113,7 @@ class SubscriptionArbiter(DrainLoop, OperatorSubscription[T]):
             try:
                 attach_safely(*upcoming)
             except BaseException as error:  # an exit; if this is a thread of a scheduler, no caller receives it
-                self._fail(error)
+                self._raised(error)
                 raise
 
     def _on_request(self, n: int) -> None:

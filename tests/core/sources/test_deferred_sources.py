@@ -195,6 +195,18 @@ class TestUsing:
         Context().run(start).cancel()
         assert seen == ["ada"]
 
+    @pytest.mark.parametrize("error", [KeyboardInterrupt, RecursionError])
+    def test_exit_of_the_resource_receives_an_interrupt_of_subscribe(self, error: type[BaseException]) -> None:
+        resource = Resource()
+
+        class Leaving(pyrs.Publisher[int]):
+            def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
+                raise error("left")
+
+        with pytest.raises(error):
+            pyrs.using(lambda: resource, lambda _: Leaving()).subscribe(TestSubscriber())
+        assert resource.calls == ["enter", "exit left"]
+
     def test_using_accepts_a_generator_based_context_manager(self) -> None:
         calls: list[str] = []
 
