@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from contextvars import Context, copy_context
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, Generic, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.arbiter import SubscriptionArbiter
-from pyrs._core.context import bound
+from pyrs._core.context import capture
 from pyrs._core.display import name_of
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.operator import Operator
@@ -97,11 +98,13 @@ class _UsingRun(SubscriptionArbiter[T]):
         self._manager = operator.resource
         self._use = operator.use
         self._entered: list[AbstractContextManager[Any]] = []
+        self._inside = self._context
 
     def _begin(self) -> None:
         manager = self._manager()
         entered = manager.__enter__()
         self._entered.append(manager)
+        self._inside = capture()  # with the variables that ``__enter__`` set
         source = checked_publisher(self._use(entered), "the result of use")
         if self._live:
             self._switch_to(source)
@@ -125,7 +128,14 @@ class _UsingRun(SubscriptionArbiter[T]):
         super()._raised(error)
 
     def _release(self) -> None:
-        self._exit_quietly(None)
+        if not self._entered:
+            return
+        context = self._inside
+        # A cancel may run in any context. In a copy, ``__exit__`` cannot reset the variables that ``__enter__`` set.
+        if context is None or _is_visible(context):
+            self._exit_quietly(None)
+        else:
+            context.copy().run(self._exit_quietly, None)
 
     def _exit_quietly(self, error: BaseException | None) -> None:
         try:
@@ -138,8 +148,16 @@ class _UsingRun(SubscriptionArbiter[T]):
             manager = self._entered.pop()  # atomic: of a terminal signal and a cancel, only one exits the manager
         except IndexError:
             return
-        details = (None, None, None) if error is None else (type(error), error, error.__traceback__)
-        bound(partial(manager.__exit__, *details), self._context)()  # a cancel may run in any context
+        if error is None:
+            manager.__exit__(None, None, None)
+        else:
+            manager.__exit__(type(error), error, error.__traceback__)
+
+
+def _is_visible(context: Context) -> bool:
+    """Return whether the present context has all variables of another, unchanged."""
+    present = copy_context()
+    return all(variable in present and present[variable] is value for variable, value in context.items())
 
 
 class _Using(Operator[T], Generic[T, R]):

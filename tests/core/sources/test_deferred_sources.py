@@ -195,6 +195,44 @@ class TestUsing:
         Context().run(start).cancel()
         assert seen == ["ada"]
 
+    @pytest.mark.parametrize("cancels", [False, True])
+    def test_exit_in_the_context_of_subscribe_resets_the_variables_that_enter_set(self, cancels: bool) -> None:
+        user, span = ContextVar("user", default="nobody"), ContextVar("span", default="none")
+        seen: list[str] = []
+
+        @contextmanager
+        def opened() -> Iterator[None]:
+            token = span.set("child")
+            yield
+            seen.append(span.get())
+            span.reset(token)
+
+        def run() -> None:
+            user.set("ada")
+            stream = pyrs.using(opened, lambda _: pyrs.never() if cancels else pyrs.range(2))
+            subscription = stream.subscribe(on_error=seen.append)  # type: ignore[arg-type]
+            if cancels:
+                subscription.cancel()
+            seen.append(span.get())
+
+        Context().run(run)
+        assert seen == ["child", "none"]
+
+    def test_exit_after_a_cancel_elsewhere_sees_the_variables_that_enter_set(self) -> None:
+        span = ContextVar("span", default="none")
+        seen: list[str] = []
+
+        @contextmanager
+        def opened() -> Iterator[None]:
+            span.set("child")
+            yield
+            seen.append(span.get())
+
+        subscriber: TestSubscriber[int] = TestSubscriber()
+        Context().run(pyrs.using(opened, lambda _: pyrs.never()).subscribe, subscriber)
+        subscriber.cancel()
+        assert seen == ["child"]
+
     @pytest.mark.parametrize("error", [KeyboardInterrupt, RecursionError])
     def test_exit_of_the_resource_receives_an_interrupt_of_subscribe(self, error: type[BaseException]) -> None:
         resource = Resource()
