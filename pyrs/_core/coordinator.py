@@ -230,10 +230,10 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
         # ``take`` cancels in on_next and then completes, and the next source may need a resource of this one. The drain
         # loop releases the rest only after on_next has returned.
         try:
-            if self.is_running():
-                self._cancel_upstream()
-        finally:
             self.wake_here()
+        finally:
+            if self._subscriber is not None:  # not released here: another thread has the turn, or this one in on_next
+                self._cancel_upstream()
 
     def _serve(self) -> None:
         posted = self._posted

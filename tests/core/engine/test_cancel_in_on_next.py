@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 import pyrs
-from pyrs.schedulers import inline
+from pyrs._core.drain import DrainLoop
+from pyrs.operators.scheduling import Crossing
+from pyrs.schedulers import VirtualTime, inline
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.waiting import DEADLINE
 
@@ -121,3 +123,21 @@ def test_cancel_reaches_the_source_while_another_thread_is_in_on_next(operator: 
     leave.set()
     thread.join(DEADLINE)
     assert len(subscriber.elements) == 1
+
+
+def test_cancel_reaches_the_source_if_an_element_takes_the_turn_at_the_same_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The task of the element waits for a thread, and only this task can release the stream."""
+    source, scheduler = TestPublisher[int](), VirtualTime()
+    subscriber = TestSubscriber[int](None)
+    source.stream().publish_on(scheduler).subscribe(subscriber)
+    scheduler.advance_by(0)
+
+    def overtaken(loop: DrainLoop) -> None:
+        source.next(1)
+        DrainLoop.wake_here(loop)
+
+    monkeypatch.setattr(Crossing, "wake_here", overtaken)
+    subscriber.cancel()
+    source.assert_cancelled()
