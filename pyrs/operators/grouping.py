@@ -42,11 +42,11 @@ class _GroupDispatcher(PrefetchingDispatcher):
     def _open_parts(self) -> Iterable[Part]:
         return self._live.values()
 
-    def _on_detached(self, part: Part, n: int) -> None:
+    def _on_detached(self, part: Part) -> None:
         assert isinstance(part, Group)
-        super()._on_detached(part, n)
-        del self._live[id(part)]
-        self._cancelled_groups.append(part)
+        if part.subscribed:  # otherwise its key begins no new group
+            del self._live[id(part)]
+            self._cancelled_groups.append(part)
 
     def _dispatch(self, element: Any) -> Iterable[Part]:
         operator = self.operator

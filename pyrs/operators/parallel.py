@@ -139,12 +139,10 @@ class _RailDispatcher(Dispatcher):
             if not self._unresolved:
                 self.outer_run.ended = True
 
-    def _on_detached(self, part: Any, n: int) -> None:
+    def _on_detached(self, part: Any) -> None:
         self._wanted -= part.wanted
         part.wanted = 0
         self._resolve(part)
-
-    _on_unread = _on_detached
 
     def leave(self, part: Part, discards: hooks.Discards = ()) -> None:
         super().leave(part, discards)

@@ -47,6 +47,9 @@ class PartRun(Coordinator[Any]):
         if error is not self._part.error:  # else the dispatcher reports it, unless another Subscriber receives it
             super()._drop(error)
 
+    def _cancel_upstream(self) -> None:
+        self._part.dispatcher.detach(self._part)
+
     def _release(self) -> None:
         self._part.listener = None
         self._part.dispatcher.leave(self._part, self.discards)
@@ -177,13 +180,10 @@ class Dispatcher(Input[Any]):
         """Count the demand for ``n`` more parts; return a part to wake."""
 
     def _on_taken(self, part: Part, n: int) -> None:
-        """Count ``n`` emitted elements of a part."""
+        """Count ``n`` emitted or dropped elements of a part."""
 
-    def _on_detached(self, part: Part, n: int) -> None:
-        """Count the ``n`` dropped elements of a part whose Subscriber has left."""
-
-    def _on_unread(self, part: Part, n: int) -> None:
-        """Count the ``n`` dropped elements of a part that was never subscribed to."""
+    def _on_detached(self, part: Part) -> None:
+        """Update the state for a detached part; called once for each part."""
 
     def _stop(self) -> None:
         """Release timers; may be called more than once, and without the lock."""
@@ -204,8 +204,7 @@ class Dispatcher(Input[Any]):
     def _open(self, part: Part) -> None:
         """Queue a new part, under the lock; wake ``outer_run`` afterwards."""
         self._open_count += 1
-        stream = self._wrap(PartHandle(part))  # before outer_run.ready is read: a finalizer that cancels replaces it
-        self.outer_run.ready.append(stream)
+        self.outer_run.ready.append(self._wrap(PartHandle(part)))
 
     def _close_part(self, part: Part) -> None:
         """Dispatch no more elements to the part, under the lock; wake it afterwards."""
@@ -314,9 +313,15 @@ class Dispatcher(Input[Any]):
             self._on_taken(part, n)
         self._settle()
 
+    def detach(self, part: Part) -> None:
+        """Detach a part whose drain loop may be emitting elements; ``leave`` follows."""
+        with self.lock:
+            self._detach(part)
+        self._settle()
+
     def leave(self, part: Part, discards: hooks.Discards = ()) -> None:
         """Handle the cancel of a part; ``discards`` are the functions downstream of it."""
-        hooks.discard_all(discards or self.discards, self._detach(part, self._on_detached))
+        hooks.discard_all(discards or self.discards, self._take_elements(part))
         self._settle()
         self._report()
 
@@ -327,7 +332,7 @@ class Dispatcher(Input[Any]):
         is cheap (§3.15). A request may run user code, so upstream's current ``on_next`` sends the request if there is
         one, else a thread of the default pool. Such a thread also calls the functions for discarded elements.
         """
-        elements = self._detach(part, self._on_unread)
+        elements = self._take_elements(part)
         discards = bool(elements) and hooks.is_discarding(self.discards)
         with self.lock:
             over = self.gone and not self._open_count
@@ -348,21 +353,29 @@ class Dispatcher(Input[Any]):
             self.request(more)
         self._report()
 
-    def _detach(self, part: Part, on_dropped: Callable[[Part, int], None]) -> deque[Any]:
-        """Stop dispatching elements to the part; return those that were not emitted."""
+    def _detach(self, part: Part) -> None:
+        """Stop dispatching elements to the part, under the lock."""
+        if not part.detached:
+            part.detached = True
+            self._open_count -= not part.closed
+            self._on_detached(part)
+
+    def _take_elements(self, part: Part) -> deque[Any]:
+        """Detach the part; remove and return the elements that were not emitted."""
         with self.lock:
-            was_detached, part.detached = part.detached, True
-            self._open_count -= not (was_detached or part.closed)
+            self._detach(part)
             elements, part.elements = part.elements, deque()
-            if not was_detached:
-                on_dropped(part, len(elements))
+            self._on_taken(part, len(elements))
         return elements  # released without the lock: they may have finalizers
 
     def downstream_cancelled(self) -> None:
-        """Handle the cancel of downstream: emitted parts continue, others are cancelled."""
+        """Handle the cancel of downstream: emitted parts continue, others are cancelled.
+
+        May be called more than once, and while ``outer_run`` emits parts.
+        """
         with self.lock:
             self.gone = True
-            undelivered, self.outer_run.ready = self.outer_run.ready, deque()
+        undelivered = list(hooks.emptied(self.outer_run.ready))
         for each in undelivered:
             self.leave(each.source.part)
         self._settle()
@@ -387,8 +400,6 @@ class PrefetchingDispatcher(Dispatcher):
     def _on_taken(self, part: Part, n: int) -> None:
         self._prefetch.consumed += n
 
-    _on_unread = _on_detached = _on_taken
-
 
 class SplitRun(Coordinator[Any]):
     """The drain loop of the Subscriber that receives the parts."""
@@ -409,9 +420,17 @@ class SplitRun(Coordinator[Any]):
 
     def _advance(self) -> None:
         ended = self.ended  # read first: if it is true, ``ready`` contains all remaining parts
-        self._emit_from(self.ready)
+        while self.ready and not self._interrupted and self._demand():
+            try:
+                part = self.ready.popleft()
+            except IndexError:
+                return  # a cancel on another thread has emptied it
+            self._emit(part)
         if ended and not self.ready and self._live:
             self._end_with(self.error)
+
+    def _discard(self, element: Any) -> None:
+        self._dispatcher.leave(element.source.part)  # cancelled after the part was removed from ``ready``
 
     def _error_received(self, error: BaseException) -> None:
         self._dispatcher.error_received(error)
@@ -419,6 +438,9 @@ class SplitRun(Coordinator[Any]):
     def _drop(self, error: BaseException | None) -> None:
         if error is not self.error:  # else the dispatcher reports it, unless another Subscriber receives it
             super()._drop(error)
+
+    def _cancel_upstream(self) -> None:
+        self._release()
 
     def _release(self) -> None:
         self._dispatcher.downstream_cancelled()

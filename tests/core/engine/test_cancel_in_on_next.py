@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
-from threading import Event, Thread
+from itertools import count
+from threading import Event, Lock, Thread
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ import pytest
 import pyrs
 from pyrs._core.drain import DrainLoop
 from pyrs.operators.scheduling import Crossing
-from pyrs.schedulers import VirtualTime, inline
+from pyrs.operators.splitting import SplitRun
+from pyrs.schedulers import VirtualTime, default, inline
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.waiting import DEADLINE
 
@@ -48,7 +50,39 @@ OPERATORS: dict[str, Operator] = {
     "take_until": lambda s: s.take_until(pyrs.never()),
     "first_with_signal": lambda s: s.first_with_signal(pyrs.never()),
     "two operators": lambda s: s.timeout(60).flat_map(pyrs.just),
+    "parallel": lambda s: s.parallel(2).sequential(),
 }
+
+SPLITS: dict[str, Operator] = {
+    "group_by": lambda s: s.group_by(lambda n: 0),
+    "three groups": lambda s: s.group_by(lambda n: n % 3),
+    "window of 1": lambda s: s.window(1),
+    "window of 2": lambda s: s.window(2),
+    "overlapping windows": lambda s: s.window(2, skip=1),
+    "timed window": lambda s: s.window(seconds=60),
+    "timed window of 2": lambda s: s.window(2, seconds=60),
+    "window_until": lambda s: s.window_until(lambda n: n % 3 == 0),
+    "window_until, cut_before": lambda s: s.window_until(lambda n: n % 3 == 0, cut_before=True),
+    "window_while": lambda s: s.window_while(lambda n: n % 3 > 0),
+    "window_until_changed": lambda s: s.window_until_changed(lambda n: n // 2),
+    "window_when": lambda s: s.window_when(pyrs.just(0).concat(pyrs.never()), lambda _: pyrs.never()),
+    "window_when, last window": lambda s: s.window_when(pyrs.just(0), lambda _: pyrs.never()),
+}
+
+FLATTENINGS: dict[str, Operator] = {
+    "flat_map": lambda parts: parts.flat_map(lambda part: part),
+    "flat_map of map": lambda parts: parts.flat_map(lambda part: part.map(str)),
+    "flat_map of timeout": lambda parts: parts.flat_map(lambda part: part.timeout(60)),
+    "flat_map_sequential": lambda parts: parts.flat_map_sequential(lambda part: part),
+    "concat_map": lambda parts: parts.concat_map(lambda part: part),
+    "switch_map": lambda parts: parts.switch_map(lambda part: part),
+}
+
+for _split in SPLITS:
+    for _flatten in ("flat_map", "concat_map"):
+        OPERATORS[f"{_split}, {_flatten}"] = lambda s, split=SPLITS[_split], flatten=FLATTENINGS[_flatten]: flatten(
+            split(s)
+        )
 
 
 @pytest.mark.parametrize("operator", OPERATORS.values(), ids=OPERATORS)
@@ -141,3 +175,157 @@ def test_cancel_reaches_the_source_if_an_element_takes_the_turn_at_the_same_time
     monkeypatch.setattr(Crossing, "wake_here", overtaken)
     subscriber.cancel()
     source.assert_cancelled()
+
+
+@pytest.mark.parametrize("limit", range(1, 6))
+@pytest.mark.parametrize("flatten", FLATTENINGS.values(), ids=FLATTENINGS)
+@pytest.mark.parametrize("split", SPLITS.values(), ids=SPLITS)
+def test_take_of_parts_releases_the_resource_before_the_next_source_is_subscribed_to(
+    split: Operator, flatten: Operator, limit: int
+) -> None:
+    events: list[str] = []
+    source = TestPublisher[int]()
+
+    @contextmanager
+    def connection() -> Iterator[None]:
+        events.append("open")
+        yield
+        events.append("close")
+
+    rows = flatten(split(pyrs.using(connection, lambda _: source))).take(limit)
+    subscriber = TestSubscriber[Any](None)
+    pyrs.range(2).concat_map(lambda _: rows).subscribe(subscriber)
+    numbers = iter(range(1, 20))
+    while len(subscriber.elements) < limit:
+        assert events == ["open"]
+        source.next(next(numbers))
+    assert events == ["open", "close", "open"]
+    subscriber.cancel()
+
+
+async def count_up() -> AsyncIterator[int]:
+    for n in count(1):
+        yield n
+
+
+SOURCES: dict[str, Callable[[], pyrs.Stream[int]]] = {
+    "from_async_iterable": lambda: pyrs.from_async_iterable(count_up()),
+    "publish_on": lambda: pyrs.from_iterable(count(1)).publish_on(default()),
+    "interval": lambda: pyrs.interval(0.0005, overflow="latest"),
+}
+
+
+@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
+@pytest.mark.parametrize("flatten", ["flat_map", "concat_map"])
+@pytest.mark.parametrize("split", SPLITS.values(), ids=SPLITS)
+def test_parts_of_an_asynchronous_source_release_the_resource_before_it_is_acquired_again(
+    split: Operator, flatten: str, source: Callable[[], pyrs.Stream[int]]
+) -> None:
+    free = Lock()
+
+    @contextmanager
+    def connection() -> Iterator[None]:
+        assert free.acquire(blocking=False), "the previous source holds the connection"
+        yield
+        free.release()
+
+    for limit in range(1, 5):
+        rows = FLATTENINGS[flatten](split(pyrs.using(connection, lambda _: source()))).take(limit)
+        assert rows.repeat(4).count().block(timeout=DEADLINE) == 5 * limit
+
+
+BUFFERING = ["group_by", "timed window", "window_until_changed", "window_when", "window_when, last window"]
+
+
+@pytest.mark.parametrize("name", BUFFERING)
+def test_cancel_in_on_next_leaves_the_elements_of_a_part_to_the_drain_loop(name: str, discarded: list[Any]) -> None:
+    source = TestPublisher[int]()
+
+    def cancel(subscriber: TestSubscriber[Any], element: Any) -> None:
+        parts.cancel()
+        source.assert_cancelled(0)
+        subscriber.cancel()
+        source.assert_cancelled(1)
+        assert discarded == []
+
+    parts = TestSubscriber[Any](9)
+    SPLITS[name](source.stream()).subscribe(parts)
+    reader = TestSubscriber[Any](0, on_element=cancel)
+    source.next(2, 3, 3)
+    parts.elements[0].subscribe(reader)
+    reader.request(9)
+    reader.assert_elements(2)
+    assert discarded == [3, 3]
+    source.assert_cancelled(1)
+
+
+@pytest.mark.parametrize("name", BUFFERING)
+def test_cancel_by_another_thread_leaves_the_elements_of_a_part_to_the_drain_loop(
+    name: str, discarded: list[Any]
+) -> None:
+    source, entered, leave = TestPublisher[int](), Event(), Event()
+
+    def block(subscriber: TestSubscriber[Any], element: Any) -> None:
+        entered.set()
+        assert leave.wait(DEADLINE)
+
+    parts, reader = TestSubscriber[Any](9), TestSubscriber[Any](0, on_element=block)
+    SPLITS[name](source.stream()).subscribe(parts)
+    source.next(2, 3, 3)
+    parts.elements[0].subscribe(reader)
+    thread = Thread(target=reader.request, args=(9,))
+    thread.start()
+    assert entered.wait(DEADLINE)
+    reader.cancel()
+    source.assert_cancelled(0)
+    parts.cancel()
+    source.assert_cancelled(1)
+    assert discarded == []
+    leave.set()
+    thread.join(DEADLINE)
+    reader.assert_elements(2)
+    assert discarded == [3, 3]
+
+
+def test_cancel_in_on_next_of_a_part_cancels_the_parts_that_were_not_emitted(discarded: list[Any]) -> None:
+    source = TestPublisher[int]()
+
+    def read(subscriber: TestSubscriber[Any], part: Any) -> None:
+        part.take(1).subscribe(TestSubscriber[int](1))
+        source.assert_cancelled(0)
+        subscriber.cancel()
+        source.assert_cancelled(1)
+
+    parts = TestSubscriber[Any](0, on_element=read)
+    source.stream().group_by(lambda n: n).subscribe(parts)
+    source.next(1, 2, 3)
+    parts.request(9)
+    assert len(parts.elements) == 1
+    assert discarded == [2, 3]
+
+
+@pytest.mark.parametrize("call", ["_demand", "_emit"])
+@pytest.mark.parametrize("place", range(2))
+def test_cancel_by_another_thread_while_parts_are_emitted_cancels_each_other_part(
+    call: str, place: int, monkeypatch: pytest.MonkeyPatch, discarded: list[Any]
+) -> None:
+    """The cancel occurs after the drain loop has found a part, or has removed it."""
+    source, parts = TestPublisher[int](), TestSubscriber[Any](0)
+    source.stream().group_by(lambda n: n).subscribe(parts)
+    source.next(1, 2, 3)
+    original, calls = getattr(SplitRun, call), iter(range(9))
+
+    def cancel_and_call(run: Any, *arguments: Any) -> Any:
+        if next(calls) == place:
+            parts.cancel()
+        return original(run, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SplitRun, call, cancel_and_call)
+        parts.request(9)
+    assert len(parts.elements) == place
+    assert sorted(discarded) == [1, 2, 3][place:]
+    for part in parts.elements:
+        source.assert_cancelled(0)
+        part.take(1).subscribe(TestSubscriber[int](1))
+    source.assert_cancelled(1)

@@ -181,6 +181,40 @@ def test_error_that_arrives_while_the_cancel_is_in_progress_is_reported_once(
     subscriber.assert_live()
 
 
+@pytest.mark.parametrize("name", [name for name in BUFFERING if name != "group_by, flat_map of map"])
+@pytest.mark.parametrize("place", range(5))
+@pytest.mark.parametrize(
+    ("call", "owner"),
+    [("cancel", Input), ("cancel_upstream", Input), ("_on_cancel", Coordinator), ("_forget", DownstreamSubscription)],
+)
+def test_error_that_arrives_while_a_cancel_in_on_next_is_in_progress_is_reported_once(
+    call: str, owner: type[Any], place: int, name: str, monkeypatch: pytest.MonkeyPatch, dropped: Any
+) -> None:
+    source, error = TestPublisher[int](), ValueError("not delivered")
+    original, calls = getattr(owner, call), 0
+    expected: list[ValueError] = []
+
+    def fail_and_call(this: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == place + 1 and not source.cancel_count:
+            expected.append(error)
+            source.error(error)
+        original(this)
+
+    def cancel(subscriber: TestSubscriber[Any], element: Any) -> None:
+        monkeypatch.setattr(owner, call, fail_and_call)
+        subscriber.cancel()
+
+    subscriber = TestSubscriber[Any](0, on_element=cancel)
+    ALL[name](source.stream()).subscribe(subscriber)
+    source.next(1)
+    subscriber.request(9)
+    assert len(subscriber.elements) == 1
+    assert dropped.take() == expected
+    subscriber.assert_live()
+
+
 @pytest.mark.parametrize("build", ALL.values(), ids=ALL)
 def test_error_is_reported_once_if_each_subscription_is_cancelled_before_it_fails(
     build: Build, monkeypatch: pytest.MonkeyPatch, dropped: Any
