@@ -94,8 +94,8 @@ class _BufferWhenRun(Coordinator[Any]):
             self._end_with(error)
 
     def _cancel_upstream(self) -> None:
-        super()._cancel_upstream()
-        self._openings.cancel_upstream()
+        for each in (self._input, self._openings, *tuple(self._lists)):  # a copy: the drain loop may change the dict
+            each.cancel_upstream()
 
     def _release(self) -> None:
         for each in (self._input, self._openings, *self._lists):

@@ -329,3 +329,21 @@ def test_cancel_by_another_thread_while_parts_are_emitted_cancels_each_other_par
         source.assert_cancelled(0)
         part.take(1).subscribe(TestSubscriber[int](1))
     source.assert_cancelled(1)
+
+
+def test_cancel_in_on_next_cancels_the_closing_streams_of_buffer_when() -> None:
+    source, openings = TestPublisher[int](), TestPublisher[int]()
+    closings = [TestPublisher[int](), TestPublisher[int]()]
+
+    def cancel(subscriber: TestSubscriber[Any], element: Any) -> None:
+        subscriber.cancel()
+        source.assert_cancelled(1)
+        openings.assert_cancelled(1)
+        closings[1].assert_cancelled(1)
+
+    subscriber = TestSubscriber[Any](None, on_element=cancel)
+    source.stream().buffer_when(openings, lambda n: closings[n]).subscribe(subscriber)
+    openings.next(0, 1)
+    source.next(7)
+    closings[0].next(0)
+    subscriber.assert_elements([7])
