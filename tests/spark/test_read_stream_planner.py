@@ -17,7 +17,7 @@ from pyspark import cloudpickle
 
 import pyrs
 from pyrs.spark.schema.rows import RowEncoder
-from pyrs.spark.source import publishers
+from pyrs.spark.source import buffer, publishers
 from pyrs.spark.source.buffer import OffsetRefused, ReplayBuffer
 from pyrs.spark.source.journal import Journal
 from pyrs.spark.source.reader import reader_source
@@ -461,6 +461,16 @@ def test_batches_are_divided_and_joined_and_count_as_elements(driver: Callable[.
     publisher.await_requested(7)  # the elements up to row 5 are committed
     publisher.next(batch_of(7))
     assert read(planner, 1) == [7]
+
+
+def test_large_rows_among_small_ones_are_sent_in_separate_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buffer, "_TASK_BYTES", 10_000)
+    column = pyarrow.array(["a" * 8000, "b" * 8000, "c" * 12_000] + ["s"] * 100)
+    batch = pyarrow.RecordBatch.from_pydict({"s": column})
+    pieces = [pyarrow.ipc.open_stream(piece).read_all() for piece in buffer._parts([batch.slice(0, 50), batch], 2)]
+    assert pyarrow.concat_tables(pieces).column("s").to_pylist() == column.to_pylist()[:50] + column.to_pylist()
+    assert all(piece.nbytes < 10_000 or piece.num_rows == 1 for piece in pieces)
+    assert len(pieces) < 30
 
 
 def test_small_batches_leave_capacity_for_another_element(driver: Callable[..., Driver]) -> None:

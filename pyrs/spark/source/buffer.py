@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 import pyarrow
+from pyarrow.ipc import get_record_batch_size
 
 from pyrs._core.display import listed
 from pyrs._core.validation import checked_publisher
@@ -370,9 +371,24 @@ def _parts(batches: list[pyarrow.RecordBatch], parallelism: int) -> list[Any]:
     """Return the batches as Arrow streams, one for each task."""
     table = pyarrow.Table.from_batches(batches)
     tasks = min(parallelism, -(-table.num_rows // _TASK_ROWS))
-    count = min(max(tasks, -(-size_of(table) // _TASK_BYTES)), table.num_rows)
-    rows = -(-table.num_rows // count)
-    return [_stream(table.slice(first, rows)) for first in range(0, table.num_rows, rows)]
+    rows = -(-table.num_rows // tasks)
+    parts = [table.slice(first, rows) for first in range(0, table.num_rows, rows)]
+    return [_stream(half) for part in parts for half in _halved(part)]
+
+
+def _halved(table: pyarrow.Table) -> Iterator[pyarrow.Table]:
+    """Halve a table until each part has at most ``_TASK_BYTES`` or one row.
+
+    A division into equal numbers of rows would put several large rows into one task.
+    """
+    half = table.num_rows // 2
+    # The size of whole buffers is a fast upper bound, also for a slice.
+    small = size_of(table) <= _TASK_BYTES
+    if not half or small or sum(map(get_record_batch_size, table.to_batches())) <= _TASK_BYTES:
+        yield table
+    else:
+        yield from _halved(table.slice(0, half))
+        yield from _halved(table.slice(half))
 
 
 def _stream(table: pyarrow.Table) -> Any:
