@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+from asyncio import CancelledError
 from collections.abc import Callable, Iterator
 from math import inf
 from pathlib import Path
@@ -128,6 +129,14 @@ def test_elements_before_an_error_are_read_first(driver: Callable[..., Driver]) 
     planner = driver(rows_of(numbers())).planner()
     assert read(planner, 4) == list(range(4))
     with pytest.raises(RuntimeError, match="ValueError: no more numbers"):
+        eventually(planner.plan)
+
+
+@pytest.mark.parametrize("error", [CancelledError("no loop"), SystemExit(1)], ids=repr)
+def test_an_error_of_any_type_is_the_answer(driver: Callable[..., Driver], error: BaseException) -> None:
+    planner = driver(pyrs.concat(rows_of(range(2)), pyrs.error(error))).planner()
+    assert read(planner, 2) == [0, 1]
+    with pytest.raises(RuntimeError, match=type(error).__name__):
         eventually(planner.plan)
 
 

@@ -149,7 +149,7 @@ class Server:
         try:
             pieces = list(self._answer(request, lambda: self._is_current(connection) and not _is_gone(connection)))
             failed = 0
-        except Exception as error:
+        except BaseException as error:  # the error of a publisher may be a CancelledError
             failed, pieces = 1, [text_of(error).encode()]
         connection.sendall(_ANSWER.pack(failed, len(pieces)))
         for piece in pieces:
