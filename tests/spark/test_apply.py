@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from traceback import format_exception
@@ -362,6 +363,21 @@ def test_an_error_whose_str_raises_is_named_by_its_type() -> None:
 
     emitted = staged(lambda rows: rows.map(fails)).run(3, [staged(None).output.encoder.batch([(1,)])])
     with pytest.raises(ps.PartitionFailed, match=r"^partition 3: Silent \(its __str__ raised RuntimeError\)$"):
+        list(emitted)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="exception groups are part of Python 3.11")
+def test_the_reason_of_an_exception_group_has_its_errors() -> None:
+    """An asyncio.TaskGroup raises one, and its own message does not say what failed."""
+
+    async def fails(row: Any) -> Any:
+        async with asyncio.TaskGroup() as group:  # type: ignore[attr-defined, unused-ignore]
+            group.create_task(asyncio.wait_for(asyncio.sleep(100), 0))
+            group.create_task(asyncio.sleep(100))
+
+    emitted = staged(lambda rows: rows.concat_map(fails)).run(3, [staged(None).output.encoder.batch([(1,)])])
+    reason = r"ExceptionGroup: unhandled errors in a TaskGroup \(1 sub-exception\): TimeoutError:"
+    with pytest.raises(ps.PartitionFailed, match=rf"^partition 3: {reason}"):
         list(emitted)
 
 

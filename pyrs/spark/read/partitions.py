@@ -26,6 +26,7 @@ _UNKNOWN_BYTES = 1 << 60
 _TOO_LARGE = "spark.driver.maxResultSize"
 _WITHOUT_MESSAGE = re.compile(r"[\w.$]+")  # an exception whose text is the name of its class
 _TRACEBACK = "Traceback (most recent call last):"
+_GROUPED = 3  # the number of errors of an exception group in its text
 _LENGTH = struct.Struct("!i")
 _PARTITION_FAILED = re.compile(r"(?:[\w.]+\.)?PartitionFailed: partition (\d+): (.*)")
 _BARRIER_TASK = re.compile(r"\bbarrier task \w+\(\d+, (\d+)\) finished unsuccessfully")
@@ -77,11 +78,16 @@ def partition_failed(error: BaseException, partition: int | None = None) -> Base
 def text_of(error: BaseException) -> str:
     """Return the type and the message of an error.
 
+    The text of an exception group has those of its first errors, too.
+
     UTF-8 can encode the result. If Spark's worker cannot encode the text of an error, it sends no error, and its task
     may never end. The name of a file is an example, if its bytes are not UTF-8.
     """
     try:
         text = f"{type(error).__name__}: {str(error).lstrip()}"  # the first line is the reason
+        grouped = getattr(error, "exceptions", ())
+        if grouped and isinstance(grouped, tuple):  # Spark's worker drops the rest of the traceback
+            text += ": " + "; ".join(text_of(each).splitlines()[0] for each in grouped[:_GROUPED])
     except Exception as failed:
         return f"{type(error).__name__} (its __str__ raised {type(failed).__name__})"
     return text.encode("utf-8", "backslashreplace").decode()
