@@ -296,6 +296,26 @@ def test_input_is_pulled_on_demand_and_full_batches_are_sent() -> None:
     assert pulled == [0, 1, 2, 3]
 
 
+def test_rows_that_exceed_a_batch_are_sent_in_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrow divides a column of strings that exceeds 2 GiB, such as 3,000 rows with a document of 1 MB."""
+
+    def array(values: Any, kind: Any = None) -> Any:
+        made = pyarrow.array(values, kind)
+        return pyarrow.chunked_array([made]) if kind == pyarrow.string() and len(made) > 2 else made
+
+    monkeypatch.setattr("pyrs.spark.schema.columns.pyarrow", SimpleNamespace(**{**vars(pyarrow), "array": array}))
+    numbers, texts = StructType().add("n", "long"), StructType().add("s", "string")
+    encoder, given = RowEncoder(texts), RowEncoder(numbers).batch([(n,) for n in range(7)])
+    output = Output(encoder, "UTC", 5)
+    emitted = StageTask(
+        lambda rows: rows.map(lambda row: (str(row.n),)), False, checked_shape("rows", numbers, "UTC"), output
+    )
+    batches = [batch.column("s").to_pylist() for batch in emitted.run(0, [given])]
+    assert batches == [["0", "1"], ["2"], ["3", "4"], ["5", "6"]]
+    with pytest.raises(ValueError, match=r"3 values of type string have more than 2 GiB.*max_rows"):
+        encoder.batch([("0",), ("1",), ("2",)])
+
+
 def test_batches_are_not_prefetched() -> None:
     encoder = staged(None).output.encoder
     pulled: list[int] = []

@@ -26,6 +26,7 @@ from pyrs.publishers.asynchronous import from_future
 from pyrs.publishers.deferred import defer
 from pyrs.spark.read.partitions import PartitionFailed, cause_for_worker, text_of
 from pyrs.spark.schema.arrow import Shape
+from pyrs.spark.schema.columns import TooLarge
 from pyrs.spark.schema.rows import RowEncoder
 from pyrs.spark.schema.zones import has_zone, with_zone, zoned
 from pyrs.stream.stream import Stream
@@ -74,14 +75,25 @@ class Output(NamedTuple):
                         due = monotonic() + _GATHER_SECONDS
                     gathered.append(element)
                 if gathered and (batch is not None or len(gathered) == self.rows or monotonic() > due):
-                    yield self.encoder.batch(gathered, number)
+                    yield from self._batches(gathered, number)
                     number += len(gathered)
                     gathered = []
                 if batch is not None:
                     yield self.encoder.fitted(batch, number)
                     number += 1
         if gathered:
-            yield self.encoder.batch(gathered, number)
+            yield from self._batches(gathered, number)
+
+    def _batches(self, rows: list[Any], first: int) -> Iterator[Any]:
+        """Encode rows as one batch, or as several if they are too large for one."""
+        try:
+            batches = iter((self.encoder.batch(rows, first),))
+        except TooLarge:
+            half = len(rows) // 2
+            if not half:
+                raise
+            batches = chain(self._batches(rows[:half], first), self._batches(rows[half:], first + half))
+        yield from batches
 
     def _as_batch(self, element: Any) -> Any:
         """Return the element as a RecordBatch if it is a batch, None if it is a row."""

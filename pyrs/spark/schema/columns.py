@@ -64,6 +64,10 @@ class Misfit(Exception):
         self.message = message
 
 
+class TooLarge(ValueError):
+    """The strings or binaries of a column exceed 2 GiB, the limit of 32-bit offsets."""
+
+
 def in_line(value: object) -> str:
     """Return a short repr of a value on one line."""
     return " ".join(short(value).split())
@@ -76,6 +80,7 @@ def columns(rows: Sequence[Any], schema: Any, into: Any) -> list[Any]:
 
     Raises:
         Misfit: a row, or a value within one, does not fit.
+        TooLarge: the rows are too large for one batch.
     """
     transposed = _transposed(rows, schema)
     return [
@@ -285,7 +290,7 @@ def _each(function: Callable[[Any], Any], values: Sequence[Any], kind: Any) -> l
 
 def _converted(parts: Sequence[Any], values: Sequence[Any], kind: Any, into: Any) -> Any:
     try:
-        return pyarrow.array(parts, into)
+        converted = pyarrow.array(parts, into)
     except Exception as error:
         for i, part in enumerate(parts):
             try:
@@ -293,3 +298,7 @@ def _converted(parts: Sequence[Any], values: Sequence[Any], kind: Any, into: Any
             except Exception as reason:
                 raise _misfit(i, values[i], kind, str(reason)) from reason
         raise _misfit(0, values[0], kind, str(error)) from error
+    if isinstance(converted, pyarrow.ChunkedArray):
+        what = f"{len(parts)} values of type {kind.simpleString()} have more than 2 GiB"
+        raise TooLarge(f"{what}, which one Arrow batch cannot carry: use smaller values for max_rows and capacity")
+    return converted
