@@ -223,6 +223,20 @@ def test_state_that_cannot_be_saved_is_refused_with_its_operator() -> None:
         stage.advance(None, [1], 0)
 
 
+def test_a_stage_with_other_operators_without_state_continues() -> None:
+    stages: list[StageFunction] = [
+        lambda rows: rows.scan(total, 0).skip(1),
+        lambda rows: rows.scan(total, 0).skip(1).map(str),
+        lambda rows: rows.scan(total, 0).map(float).skip(1).filter(bool),
+        lambda rows: rows.filter(bool).scan(total, 0).skip(1),
+        lambda rows: rows.flat_map(lambda n: pyrs.just(n)).scan(total, 0).skip(1),
+    ]
+    for before in stages:
+        saved = KeyedStage(before).advance(None, [1, 2], 0.0).state
+        for after in stages:
+            assert [int(float(n)) for n in KeyedStage(after).advance(saved, [3, 4], 0.0).emitted] == [6, 10]
+
+
 def test_the_state_of_another_stage_is_refused() -> None:
     saved = KeyedStage(lambda rows: rows.map(str).distinct().buffer(3)).advance(None, [1], 0).state
     KeyedStage(lambda rows: rows.map(repr).filter(bool).distinct().buffer(3)).advance(saved, [1], 0)

@@ -60,9 +60,9 @@ class KeyedStage:
 
     def __init__(self, stage: Callable[[Stream[Any]], Publisher[Any]]) -> None:
         self._chain = _chain(stage)
-        operators = [operator for each in self._chain for operator in _operators(each)]
-        self._stateful = [_call(operator) for operator in operators if operator.saved]
-        self.is_timed = any(hasattr(operator, "scheduler") for operator in operators)
+        self._operators = [operator for each in self._chain for operator in _operators(each)]
+        self._stateful = [_call(operator) for operator in self._operators if operator.saved]
+        self.is_timed = any(hasattr(operator, "scheduler") for operator in self._operators)
 
     def advance(self, saved: str | None, elements: Iterable[Any], now: float) -> KeyedResult:
         """Continue the stream of a key.
@@ -115,8 +115,11 @@ class KeyedStage:
                 f"the checkpoint has the state of {_listed(state['operators'])}, but the stage now has "
                 f"{_listed(self._stateful)}: use a new checkpoint, or the former stage"
             )
-        states = state["states"]
-        return state["time"], None if states is None else [list(map(decoded, each)) for each in states]
+        if state["states"] is None:
+            return state["time"], None
+        # The stage may have other operators without state, whose lists are empty, than when the state was saved.
+        saved = (list(map(decoded, each)) for each in state["states"] if each)
+        return state["time"], [next(saved) if operator.saved else [] for operator in self._operators]
 
 
 def _listed(calls: Sequence[str]) -> str:
