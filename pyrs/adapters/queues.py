@@ -201,7 +201,7 @@ class _QueueRun(Coordinator[Any]):
                 self._emit(element)
 
     def _discard(self, element: Any) -> None:
-        """Report an element that was taken when the Subscriber had cancelled."""
+        """Report an element that was taken from the queue before the cancel."""
         hooks.on_next_dropped(1, f"{self._call}: taken from the queue before the cancel", cancelled=True)
         super()._discard(element)
 
