@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat, starmap
 from sys import maxsize
 from typing import Any, Final, TypeVar
@@ -37,8 +37,8 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
     * ``_advance()``: proceed as far as possible: ``_emit`` while ``_demand()``, ``_complete`` or ``_fail``. Return
       when ``_interrupted`` is set: the stream is not live, or an illegal request is unanswered (§3.9).
     * ``_release()``: cancel inputs and timers, clear buffers. Runs once, in the drain loop, also after a cancel.
-    * ``_cancel_upstream()``: cancel the inputs, by default ``_input``, and leave their elements to ``_release()``. Runs
-      on any thread at a cancel while the drain loop runs.
+    * ``_upstreams()``: the inputs, by default ``_input``. A cancel while the drain loop runs cancels them at once, on
+      any thread (``_cancel_upstream``), and leaves their elements to ``_release()``.
     * ``_requested_more(n)``: demand grew by n > 0. Wakes the drain loop by default. Runs outside the drain loop.
 
     The queue of posted handlers grows while the Subscriber is slow, so the caller of ``post`` must bound the number of
@@ -73,8 +73,12 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
 
     def _cancel_upstream(self) -> None:
         """Cancel the inputs while the drain loop runs, on any thread."""
-        if self._input is not None:
-            self._input.cancel_upstream()
+        for each in self._upstreams():
+            each.cancel_upstream()
+
+    def _upstreams(self) -> Iterable[Any]:
+        """Return the inputs that ``_cancel_upstream`` cancels, by default ``_input``."""
+        return () if self._input is None else (self._input,)
 
     def _requested_more(self, n: int) -> None:
         """Serve demand that grew by n > 0, outside the drain loop, on any thread."""

@@ -207,9 +207,8 @@ class _ZipRun(Coordinator[Any]):
         for each in self._inputs:
             each.taken(done)
 
-    def _cancel_upstream(self) -> None:
-        for each in self._inputs:
-            each.cancel_upstream()
+    def _upstreams(self) -> Iterable[Any]:
+        return self._inputs
 
     def _release(self) -> None:
         for each in self._inputs:
@@ -437,9 +436,8 @@ class _RaceRun(Coordinator[Any]):
             missing.__cause__, self._error = self._error, None
             self._raised(missing)
 
-    def _cancel_upstream(self) -> None:
-        for each in self._inputs:
-            each.cancel_upstream()
+    def _upstreams(self) -> Iterable[Any]:
+        return self._inputs
 
     def _release(self) -> None:
         for each in self._inputs:

@@ -6,7 +6,7 @@ They are concat_map, filter_when, delay_until, switch_map and expand.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from threading import RLock
 from typing import Any
 
@@ -268,11 +268,11 @@ class _SwitchMapRun(Coordinator[Any]):
         if inner is not None:
             inner.cancel()
 
-    def _cancel_upstream(self) -> None:
-        super()._cancel_upstream()
+    def _upstreams(self) -> Iterator[Any]:
+        yield self._input
         inner = self._inner  # read once: the drain loop may switch
         if inner is not None:
-            inner.cancel_upstream()
+            yield inner
 
     def _release(self) -> None:
         self._input.cancel()
@@ -362,9 +362,8 @@ class _ExpandRun(Coordinator[Any]):
         self._path.append(upstream)
         upstream.subscribe_to(inner)
 
-    def _cancel_upstream(self) -> None:
-        for each in tuple(self._path):
-            each.cancel_upstream()
+    def _upstreams(self) -> Iterable[Any]:
+        return tuple(self._path)
 
     def _release(self) -> None:
         for each in self._path:

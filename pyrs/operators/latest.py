@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from pyrs._core import hooks
@@ -39,9 +39,8 @@ class WithOtherRun(Coordinator[Any]):
     def _requested_more(self, n: int) -> None:
         self._input.request(n)
 
-    def _cancel_upstream(self) -> None:
-        self._input.cancel_upstream()
-        self._other.cancel_upstream()
+    def _upstreams(self) -> Iterable[Any]:
+        return self._input, self._other
 
     def _release(self) -> None:
         self._input.cancel()
@@ -167,9 +166,8 @@ class _CombineLatestRun(Coordinator[Any]):
         elif not self._active or self._latest[each.place] is MISSING:
             self._complete()
 
-    def _cancel_upstream(self) -> None:
-        for each in self._inputs:
-            each.cancel_upstream()
+    def _upstreams(self) -> Iterable[Any]:
+        return self._inputs
 
     def _release(self) -> None:
         for each in self._inputs:

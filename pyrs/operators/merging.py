@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from pyrs._core import hooks
@@ -168,10 +168,9 @@ class _FlatMapRun(Coordinator[Any]):
         elif error is not self._delayed_errors[0]:
             hooks.on_error_dropped(error, f"{self._operator.call}: the stream fails with an earlier error")
 
-    def _cancel_upstream(self) -> None:
-        self._outer.cancel_upstream()
-        for inner in self._inners.copy():
-            inner.cancel_upstream()
+    def _upstreams(self) -> Iterator[Any]:
+        yield self._outer
+        yield from self._inners.copy()  # after the outer stream was cancelled
 
     def _release(self) -> None:
         self._outer.cancel()

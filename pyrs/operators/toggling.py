@@ -93,9 +93,8 @@ class _BufferWhenRun(Coordinator[Any]):
                     self._emit(self._lists.pop(next(iter(self._lists))))
             self._end_with(error)
 
-    def _cancel_upstream(self) -> None:
-        for each in (self._input, self._openings, *tuple(self._lists)):  # a copy: the drain loop may change the dict
-            each.cancel_upstream()
+    def _upstreams(self) -> Iterable[Any]:
+        return self._input, self._openings, *tuple(self._lists)  # a copy: the drain loop may change the dict
 
     def _release(self) -> None:
         for each in (self._input, self._openings, *self._lists):
