@@ -1,7 +1,7 @@
 """Build the files of a release into dist/: sdist, wheel, SBOM, measurements and checksums. ``make release`` runs it.
 
-It refuses if the conformance page or the benchmark figures were measured with other code. It publishes nothing.
-``--draft`` builds all files and prints open points as warnings instead of refusing.
+It refuses if there is an open point: for example, the code has changed since the conformance page or the benchmark
+figures were measured. It publishes nothing. ``--draft`` prints the open points as warnings, and builds all files.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def git(root: Path, *arguments: str) -> str | None:
 
 
 def changed_code(root: Path, commit: str, paths: Sequence[str]) -> list[str] | None:
-    """Return the files below ``paths`` whose code changed since the commit, or None if git does not know it.
+    """Return the files with changed code below ``paths``; None if git does not know the commit.
 
     Comments and docstrings of Python files do not count.
     """
@@ -90,10 +90,10 @@ def changed_code(root: Path, commit: str, paths: Sequence[str]) -> list[str] | N
         return None
     changed = []
     for name in listed.splitlines():
-        if name.endswith((".py", ".java")):
+        if name.endswith((".py", ".java", ".properties")):
             now = (root / name).read_text(encoding="utf-8") if (root / name).exists() else None
             texts = [git(root, "show", f"{commit}:{name}"), now]
-            codes = [text if text is None or name.endswith(".java") else code_of(text) for text in texts]
+            codes = [code_of(text) if text is not None and name.endswith(".py") else text for text in texts]
             if codes[0] != codes[1]:
                 changed.append(name)
     return changed

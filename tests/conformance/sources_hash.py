@@ -16,7 +16,7 @@ __all__ = ["SOURCES", "SPARK", "code_of", "current_commit", "sources_hash", "spa
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("_core", "adapters", "aio", "jvm", "operators", "publishers", "schedulers", "sinks", "stream", "tck")
-FILES = ("api.py", "errors.py", "strictness.py")
+FILES = ("api.py", "errors.py", "strictness.py", "jvm/limits.properties")
 FACTORIES = (
     "conformance/adapters.py",
     "conformance/entry.py",

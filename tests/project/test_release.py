@@ -98,6 +98,13 @@ def test_a_new_file_in_pyrs_spark_outdates_the_page_once(release: ModuleType, me
     assert [point.partition(" ")[0] for point in release.outdated(measured)] == [release.CONFORMANCE, release.FIGURES]
 
 
+def test_changed_limits_of_the_bridge_outdate_the_page_and_the_figures(release: ModuleType, measured: Path) -> None:
+    (measured / "pyrs" / "jvm").mkdir()
+    (measured / "pyrs" / "jvm" / "limits.properties").write_text("window.initial = 32\n")
+    subprocess.run(["git", "add", "."], cwd=measured, check=True)
+    assert [point.partition(" ")[0] for point in release.outdated(measured)] == [release.CONFORMANCE, release.FIGURES]
+
+
 def test_measurements_of_an_unknown_commit_are_reported(release: ModuleType, measured: Path) -> None:
     (measured / release.CONFORMANCE).write_text("Measured at commit `1234567-dirty` by")
     (point,) = release.outdated(measured)
