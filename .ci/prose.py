@@ -1,8 +1,8 @@
 """Report words to avoid, clauses in the place of a subject, and long first lines.
 
 It reads docstrings, comments, messages, names of tests, Markdown, configuration files and commit subjects.
-docs/glossary.md lists most of the words. The first lines are those of the docstrings in ``pyrs``. A commit subject must
-be short and name a module.
+docs/glossary.md lists most of the words. The length of a docstring's first line is checked in ``pyrs`` only. A commit
+subject must be short and name a module.
 
 Usage: ``.venv/bin/python .ci/prose.py [PATH ...]``. Without a path it reads ``FOLDERS``, the pages at the top of the
 tree and the commit subjects. Code is not checked: fenced blocks, backticks, doctests and identifiers (except names of

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 LONG = 24
-"""The number of characters that make the text of a cell long."""
+"""The text of a cell is long if it has more characters."""
 TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
 ROW = re.compile(r"<tr[^>]*>(.*?)</tr>", re.DOTALL)
 CELL = re.compile(r"<t[hd][^>]*>(.*?)</t[hd]>", re.DOTALL)
