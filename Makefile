@@ -11,6 +11,8 @@ BIN := $(VENV)/bin
 JAR := pyrs/jvm/jars/pyrs.jar
 GRADLE := gradle --console=plain --no-daemon -q
 LIBRARIES := tests/interop/jars
+# The folders in which Gradle stores downloaded jars.
+DOWNLOADS := $(LIBRARIES) tests/campaigns/jazzer tests/campaigns/jcstress
 # The jar contains the version of the package, so pyrs/__init__.py is one of its sources.
 JAR_SOURCES := $(shell find jvm -path jvm/build -prune -o -path jvm/.gradle -prune -o -path jvm/src/test -prune \
   -o -type f -print 2>/dev/null) pyrs/__init__.py pyrs/jvm/limits.properties
@@ -156,5 +158,5 @@ test-cluster: setup ## test Spark on a standalone cluster of two workers without
 	@PYRS_CAMPAIGN=1 $(BIN)/python -m pytest -q tests/spark/test_cluster.py
 
 clean: ## remove everything that was built, and .venv
-	@rm -rf $(VENV) build dist site jvm/build jvm/.gradle pyrs/jvm/jars $(LIBRARIES)/lib $(LIBRARIES)/.gradle .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) build dist site jvm/build jvm/.gradle pyrs/jvm/jars $(foreach each,$(DOWNLOADS),$(each)/lib $(each)/build $(each)/.gradle) .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

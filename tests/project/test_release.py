@@ -13,6 +13,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from hatchling.builders.sdist import SdistBuilder
 
 from tests.project.scripts import script
 
@@ -173,6 +174,24 @@ def test_pictures_of_the_long_description_are_files_of_the_repository(hooks: Mod
 def test_the_long_description_has_no_relative_link(hooks: ModuleType) -> None:
     text = hooks.long_description((ROOT / "README.md").read_text(encoding="utf-8"), "https://example.org/pyrs")
     assert [target for target in re.findall(r"\]\(([^)]*)\)", text) if not re.match("https://|#", target)] == []
+
+
+def test_the_folders_of_gradle_are_not_in_the_sdist_and_make_clean_removes_them() -> None:
+    removed = subprocess.run(["make", "-n", "clean"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    sdist = SdistBuilder(str(ROOT)).config
+    ignored = [file for file in ROOT.glob("tests/**/.gitignore") if "/lib/" in file.read_text(encoding="utf-8")]
+    assert len(ignored) > 2
+    for file in ignored:
+        for line in file.read_text(encoding="utf-8").split():
+            folder = (file.parent / line.strip("/")).relative_to(ROOT).as_posix()
+            assert sdist.path_is_excluded(f"{folder}/name")
+            assert folder in removed.split()
+
+
+def test_every_tracked_file_of_the_listed_folders_is_in_the_sdist() -> None:
+    sdist = SdistBuilder(str(ROOT)).config
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert [name for name in tracked.splitlines() if sdist.path_is_excluded(name)] == []
 
 
 @pytest.mark.campaign
