@@ -50,7 +50,14 @@ build/interop.stamp: $(LIBRARIES)/build.gradle | system
 demo: setup ## stream MovieLens through a Spark driver, Reactor and a Python Processor with back pressure
 	@$(BIN)/python -m pyrs demo
 
-test: setup build/interop.stamp ## run the test suites
+# The class-data archive from which the Spark drivers of `make test` load their classes.
+build/driver.jsa: .ci/driver_archive.py $(VENV)/.ready | system
+	@echo "pyrs: archiving the classes of Spark drivers"
+	@mkdir -p build
+	@rm -f $@
+	@$(BIN)/python .ci/driver_archive.py $@ >build/driver.log 2>&1 || { cat build/driver.log >&2; exit 1; }
+
+test: setup build/interop.stamp build/driver.jsa ## run the test suites
 	@$(BIN)/python .ci/test.py
 
 test-all: setup build/interop.stamp build/rivals.stamp ## run the suites with all campaigns, 10,000 random operator chains, and bench-guard

@@ -12,7 +12,8 @@ from tests.project.scripts import script
 
 ROOT = Path(__file__).resolve().parents[2]
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+# The build takes a minute, so `make test` leaves it to `make docs-test` and `make test-all`.
+pytestmark = [pytest.mark.campaign, pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 @pytest.fixture(scope="module")

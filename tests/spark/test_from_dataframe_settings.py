@@ -65,7 +65,7 @@ def folder(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(params=["jvm", "public", "no execution"])
+@pytest.fixture(params=["jvm", "public", pytest.param("no execution", marks=pytest.mark.campaign)])
 def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "public":
         pytest.importorskip("pandas")

@@ -27,7 +27,12 @@ def test_the_verification_of_the_page_passes(file: str, library: str, tmp_path: 
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml", "verdicts.xml", file],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYRS_TCK_TIMEOUT_SCALE": "2"},
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "PYRS_TCK_TIMEOUT_SCALE": "2",
+            "PYTEST_ADDOPTS": "-p no:hypothesispytest -p no:anyio",
+        },
         capture_output=True,
         text=True,
         timeout=250,

@@ -25,6 +25,13 @@ REPORTS = ROOT / "build" / "test-reports" / "systems"
 LONGEST_SECONDS = 900
 PAUSES_SECONDS = (5.0, 30.0)
 """The pauses before further attempts to fetch jars."""
+WITHOUT_SLOW_PLUGINS = "-p no:hypothesispytest -p no:anyio"
+"""Loading these plugins takes two thirds of the time in which pytest starts."""
+REPRESENTATIVE = frozenset({"akka", "h2", "jdk", "mutiny", "pekko", "reactor", "rxjava"})
+"""The systems that run with ``--representative``: the libraries of operators, and one driver.
+
+The other systems build on these libraries, or implement the same interfaces.
+"""
 ON_BOTH_GATEWAYS = frozenset({"h2"})
 """With ``--representative`` only these run on all their gateways.
 
@@ -78,6 +85,7 @@ def run(name: str, gateway: str) -> Result:
         status = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", *without, f"--junitxml={report}", file],
             cwd=ROOT,
+            env={**os.environ, "PYTEST_ADDOPTS": WITHOUT_SLOW_PLUGINS},
             check=False,
             timeout=LONGEST_SECONDS,
         ).returncode
@@ -102,13 +110,20 @@ def count(report: Path) -> tuple[int, int]:
     return passed, tests - passed
 
 
+def representative(options: argparse.Namespace) -> bool:
+    """Return whether only representative systems and gateways run."""
+    return options.representative and not os.environ.get("PYRS_CAMPAIGN")
+
+
 def chosen(options: argparse.Namespace) -> list[tuple[str, System]]:
-    """Return the chosen systems: all by default, and none with a server process if ``--no-server`` is given."""
+    """Return the chosen systems: all by default, and none that starts a server if ``--no-server`` is given."""
     known = {name: load(name) for name in names()}
     unknown = set(options.names) - set(known)
     if unknown:
         sys.exit(f"no such system: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     wanted = {name: known[name] for name in options.names or known}
+    if representative(options):
+        wanted = {name: system for name, system in wanted.items() if name in REPRESENTATIVE}
     for name, system in list(wanted.items()):
         if options.no_server and system.server_process:
             print(f"== {name} is skipped: it starts {system.server_process}")
@@ -123,7 +138,7 @@ def gateways_of(name: str, system: System, options: argparse.Namespace) -> list[
     """Return the gateways on which to run a system."""
     if options.gateway is not None:
         return [options.gateway]
-    if options.representative and name not in ON_BOTH_GATEWAYS and not os.environ.get("PYRS_CAMPAIGN"):
+    if representative(options) and name not in ON_BOTH_GATEWAYS:
         return list(system.gateways[:1])
     return list(system.gateways)
 
@@ -137,7 +152,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--representative",
         action="store_true",
-        help=f"test on one gateway each, except {', '.join(sorted(ON_BOTH_GATEWAYS))}; PYRS_CAMPAIGN=1 overrides it",
+        help=f"test only {', '.join(sorted(REPRESENTATIVE))}, on one gateway each, except "
+        f"{', '.join(sorted(ON_BOTH_GATEWAYS))}; PYRS_CAMPAIGN=1 overrides it",
     )
     parser.add_argument(
         "--page", action="store_true", help="write docs/interop.md from the SYSTEM declarations and exit"
