@@ -19,6 +19,7 @@ final class IdempotentCalls {
 
     private static final class KeptResult {
         final CompletableFuture<Object> result = new CompletableFuture<>();
+        /** The time of the result (System.nanoTime); Long.MAX_VALUE while the call runs. */
         volatile long settled = Long.MAX_VALUE;
     }
 

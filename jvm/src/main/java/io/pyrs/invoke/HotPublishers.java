@@ -10,9 +10,10 @@ import java.util.stream.Stream;
 /**
  * Detects hot Publishers, which emit independently of their Subscribers.
  *
- * <p>The hot Publishers are the JDK's SubmissionPublisher, Processors, the sinks of Reactor, Publishers with a method
+ * <p>The hot Publishers are the JDK's SubmissionPublisher, Processors, Reactor's Sinks.Many, Publishers with a method
  * connect, and the operators of Reactor, RxJava and Mutiny that expose one of these as their source. Reflection
- * avoids a dependency on these libraries. Each Publisher is examined once, when it is sent to Python.
+ * avoids a dependency on these libraries. A Publisher is examined when it is passed to Python, not for each
+ * subscription.
  */
 public final class HotPublishers {
     /** The flag that {@link #kindCode} adds for a hot Publisher. */
@@ -32,7 +33,7 @@ public final class HotPublishers {
         @Override
         protected Boolean computeValue(Class<?> type) {
             return SubmissionPublisher.class.isAssignableFrom(type)
-                    || superType(type, "reactor.core.publisher.Sinks$Many").isPresent() // some are no Processors
+                    || superType(type, "reactor.core.publisher.Sinks$Many").isPresent() // some are not Processors
                     || Arrays.stream(type.getMethods())
                             .anyMatch(method -> method.getName().equals("connect"));
         }

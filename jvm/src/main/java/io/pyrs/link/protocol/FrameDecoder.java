@@ -14,7 +14,7 @@ import java.util.Map;
  * Decodes the bytes of a connection into complete messages, independent of the boundaries between reads.
  *
  * <p>Lengths are checked before memory is allocated. Memory is bounded by one read and one frame, and by the limits
- * message.unfinished and message.unfinished_mib for fragments. Not thread-safe: only the reader uses it.
+ * message.unfinished and message.unfinished_mib for fragments. Not thread-safe: the handshake uses it, then the reader.
  */
 public final class FrameDecoder {
     private static final String ADVICE =
@@ -44,7 +44,7 @@ public final class FrameDecoder {
     private boolean inPlaceMore;
     /** A message that was completed in place. */
     private Frame completed;
-    /** The error of malformed bytes behind complete messages, which are returned first. */
+    /** The error of malformed bytes after complete messages, which are returned first. */
     private ProtocolException malformed;
 
     /**
@@ -140,11 +140,11 @@ public final class FrameDecoder {
     }
 
     /**
-     * Reads once from a stream into the buffer, which then has space for at least {@code space} bytes, or directly into
-     * the message that is received in place.
+     * Reads once from a stream: directly into the message that is received in place, or else into the buffer, after
+     * making space for at least {@code space} bytes.
      *
      * @return the number of bytes, or -1 at the end of the stream
-     * @throws ProtocolException if the bytes behind the messages that were returned last are malformed
+     * @throws ProtocolException if the bytes after the messages that were returned last are malformed
      */
     public int read(InputStream in, int space) throws IOException {
         if (malformed != null) {
@@ -177,14 +177,14 @@ public final class FrameDecoder {
             System.arraycopy(bytes, at, inPlace.announced, (int) inPlace.size, size);
             receivedInPlace(size);
             at += size;
-            messages.addAll(messages());
+            addMessages(messages);
         }
         int left = offset + length - at;
         reserve(left);
         System.arraycopy(bytes, at, buffer, end, left);
         end += left;
         if (messages.isEmpty() || malformed == null) {
-            messages.addAll(messages());
+            addMessages(messages);
         }
         return messages;
     }
@@ -238,10 +238,16 @@ public final class FrameDecoder {
      *     or the next {@link #read} throws it
      */
     public List<Frame> messages() {
+        List<Frame> messages = new ArrayList<>();
+        addMessages(messages);
+        return messages;
+    }
+
+    /** Appends the complete messages to a list. A fault after a message is thrown by the next call. */
+    private void addMessages(List<Frame> messages) {
         if (malformed != null) {
             throw malformed;
         }
-        List<Frame> messages = new ArrayList<>();
         if (completed != null) {
             messages.add(completed);
             completed = null;
@@ -254,7 +260,6 @@ public final class FrameDecoder {
             }
             malformed = fault;
         }
-        return messages;
     }
 
     /** Appends the complete messages of the buffer to a list. */

@@ -89,6 +89,12 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
     /** Encodes one element and marks the stream as ready to be written. */
     @Override
     public void onNext(Object element) {
+        if (element == null) {
+            NullPointerException violation =
+                    new NullPointerException("rule 2.13: onNext(null), null is not an element");
+            fail(violation);
+            throw violation;
+        }
         if (!batches.enter()) {
             fail(concurrent("onNext"));
             return;
@@ -100,8 +106,6 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
             if (terminal.get() != null || cancelled) {
                 session.dropped(1);
                 batches.discard(element);
-            } else if (element == null) {
-                failure = new NullPointerException("rule 2.13: onNext(null), null is not an element");
             } else if (emitted >= granted) {
                 failure = exceeded();
             } else {
@@ -118,10 +122,7 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
         }
         if (failure != null) {
             fail(failure);
-            // An error of the caller (rule 2.13) or of the JVM is thrown as well.
-            if (element == null) {
-                throw (NullPointerException) failure;
-            } else if (failure instanceof VirtualMachineError) {
+            if (failure instanceof VirtualMachineError) {
                 throw (VirtualMachineError) failure;
             }
         } else if (full) {
@@ -185,7 +186,7 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
         return false;
     }
 
-    /** Records that the Publisher has ended, so that it needs no cancel. */
+    /** Sends the terminal signal of the Publisher, which needs no cancel any more. */
     private void terminated() {
         upstream.set(DONE);
         session.outbox().ready(batches);
@@ -263,6 +264,8 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
         cancelled = true;
         schedule();
     }
+
+    // Called by the task that subscribes to the Publisher.
 
     /** Rejects the stream: subscribing to the Publisher failed (rule 1.9). */
     void reject(Throwable error) {
@@ -379,6 +382,8 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
         session.ended(this);
         return true;
     }
+
+    // State, for any thread.
 
     /** Returns the credit that the Publisher has not used. */
     long inFlight() {

@@ -105,7 +105,7 @@ public final class Outbox {
         }
     }
 
-    /** Queues a source for its turn; {@link #flush} or {@link #wakeWriter} sends it. */
+    /** Queues a source for its turn; {@link #flush} or {@link #wakeWriter} starts the writing. */
     void ready(Source source) {
         if (!closed && !source.queued.get() && source.queued.compareAndSet(false, true)) {
             ready.add(source);
@@ -134,13 +134,13 @@ public final class Outbox {
         }
     }
 
-    /** Writes until the queue is empty. Called by the writer thread. */
+    /** Writes until the queue is empty, unless another thread writes. Called by the writer thread. */
     public void write() {
         write(Integer.MAX_VALUE);
     }
 
     /**
-     * Starts writing. Frames may be queued before this call: Python can call Java through the gateway as soon as it has
+     * Allows writing. Frames may be queued before this call: Python can call Java through the gateway as soon as it has
      * received the proof.
      */
     public void open() {
@@ -198,7 +198,7 @@ public final class Outbox {
             boolean more = true;
             try {
                 more = source.take(this);
-            } finally { // after an Error the source keeps its turn, so that the writer thread fails as well
+            } finally { // after an Error the writer thread tries the source again, and ends the link if that fails too
                 if (more) {
                     ready(source);
                 }

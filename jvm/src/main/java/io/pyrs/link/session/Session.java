@@ -39,7 +39,7 @@ public final class Session {
     private final Commands commands;
     private final int maxPrefetch;
     private final Map<Long, DrainLoop> streams = new ConcurrentHashMap<>();
-    /** The last cancelled streams with functions for dropped elements, since elements in flight may still arrive. */
+    /** The last cancelled streams with a function for dropped elements, which may still receive elements. */
     private final Map<Long, InboundStream> lateStreams = Collections.synchronizedMap(new LinkedHashMap<>() {
         @Override
         protected boolean removeEldestEntry(Map.Entry<Long, InboundStream> eldest) {
@@ -95,7 +95,7 @@ public final class Session {
         InboundStream stream = new InboundStream(this, nextStream(), Families.subscriber(subscriber), options);
         register(stream.id(), stream);
         if (closeReason == null && streams.size() > MAX_STREAMS) {
-            stream.receiveTerminal(tooManyStreams()); // rule 1.9, as below
+            stream.receiveTerminal(tooManyStreams()); // rule 1.9: subscribe returns normally
         } else if (closeReason == null) {
             try {
                 Map<String, Object> wire = options.wire();
@@ -111,7 +111,7 @@ public final class Session {
                 }
                 outbox.control(frame);
             } catch (ConversionException unconvertible) {
-                stream.receiveTerminal(unconvertible); // rule 1.9: subscribe returns normally
+                stream.receiveTerminal(unconvertible); // rule 1.9
             } finally {
                 Reference.reachabilityFence(publisher); // its RELEASE must not be sent before the SUBSCRIBE
             }
@@ -149,7 +149,10 @@ public final class Session {
         return commands;
     }
 
-    /** Starts to record the box type of the integers that a Publisher emits to a stage. */
+    /**
+     * Starts to record the box type of the integers that a Publisher emits to Python, and returns the options that
+     * restore it. Returns the given options if they have an element type, or if the Publisher is a mirror.
+     */
     public StreamOptions recordBoxes(Object publisher, StreamOptions options) {
         if (options.hasElementType() || handles.peerHandle(publisher) != 0) {
             return options;
@@ -210,18 +213,6 @@ public final class Session {
             streams.remove(stream.id());
             elementsIn.add(stream.delivered());
             largestInFlight.accumulateAndGet(stream.largestInFlight(), Math::max);
-        }
-    }
-
-    private void receiveLate(Frame message) {
-        InboundStream late = lateStreams.get(message.id);
-        if (late == null) {
-            codec.discard(message.body);
-            return;
-        }
-        late.receiveBatch(message.body, message.type == FrameType.NEXT_HOME);
-        if (!late.discardsLate()) {
-            lateStreams.remove(message.id);
         }
     }
 
@@ -300,7 +291,7 @@ public final class Session {
                 break;
             case SUBSCRIBE:
             case ON_SUBSCRIBE:
-                opening(message, stream);
+                receiveOpening(message, stream);
                 break;
             case CALL:
                 calls.receiveCall(message);
@@ -335,21 +326,34 @@ public final class Session {
         }
     }
 
-    private void opening(Frame message, DrainLoop known) {
+    /** Drops the batch of a stream that is not live, or passes it to the stream's function for dropped elements. */
+    private void receiveLate(Frame message) {
+        InboundStream late = lateStreams.get(message.id);
+        if (late == null) {
+            codec.discard(message.body);
+            return;
+        }
+        late.receiveBatch(message.body, message.type == FrameType.NEXT_HOME);
+        if (!late.discardsLate()) {
+            lateStreams.remove(message.id);
+        }
+    }
+
+    private void receiveOpening(Frame message, DrainLoop known) {
         Codec.Entries body = codec.decodeEntries(message, Long.class, Map.class);
-        FrameType name = message.type;
+        FrameType type = message.type;
         long handle = (Long) body.get(0);
         if (handle < 1) {
-            throw new ProtocolException("malformed " + name + ": " + handle + " is not a handle");
+            throw new ProtocolException("malformed " + type + ": " + handle + " is not a handle");
         }
         if (message.id % 2 == nextStream.get() % 2 || known != null) {
-            throw new ProtocolException("malformed " + name + ": the peer may not open stream " + message.id);
+            throw new ProtocolException("malformed " + type + ": the peer may not open stream " + message.id);
         }
         Map<?, ?> options = body.failure() == null ? (Map<?, ?>) body.get(1) : Map.of();
-        if (message.type == FrameType.SUBSCRIBE) {
-            subscribed(message.id, handle, options, body.failure());
+        if (type == FrameType.SUBSCRIBE) {
+            receiveSubscribe(message.id, handle, options, body.failure());
         } else {
-            onSubscribed(message.id, handle, options, body.failure());
+            receiveOnSubscribe(message.id, handle, options, body.failure());
         }
     }
 
@@ -358,7 +362,7 @@ public final class Session {
                 + " cancel some of them, merge streams before they cross, or open another bridge");
     }
 
-    private void subscribed(long id, long handle, Map<?, ?> options, RuntimeException failure) {
+    private void receiveSubscribe(long id, long handle, Map<?, ?> options, RuntimeException failure) {
         if (streams.size() >= MAX_STREAMS) {
             byte[] error = codec.encodeError(tooManyStreams());
             Frames.writeHeader(error, 0, FrameType.ERROR, false, id, error.length - Frames.HEADER);
@@ -398,7 +402,7 @@ public final class Session {
         });
     }
 
-    private void onSubscribed(long id, long handle, Map<?, ?> options, RuntimeException failure) {
+    private void receiveOnSubscribe(long id, long handle, Map<?, ?> options, RuntimeException failure) {
         // If the link has too many streams, the Subscriber is not claimed, so that a later attempt may use it.
         Object subscriber = streams.size() >= MAX_STREAMS ? null : handles.claimSubscriber(handle);
         if (subscriber == null) {

@@ -155,6 +155,18 @@ public class FramesTest {
     }
 
     @Test
+    public void announcedMessageBeforeMalformedBytesIsReturned() {
+        FrameDecoder decoder = new FrameDecoder(Frames.MAX_LENGTH);
+        byte[] body = randomBody(200_000);
+        byte[] message = extensionFrames(3, body.length - 7, body, 65_536);
+        int first = 150_000;
+        assertEquals(decoder.feed(message, 0, first).size(), 0);
+        byte[] rest = Arrays.copyOfRange(message, first, message.length + 4); // a frame of length 0 follows
+        assertEquals(decoder.feed(rest, 0, rest.length).size(), 1);
+        assertThrows(ProtocolException.class, () -> decoder.feed(rest, 0, 0));
+    }
+
+    @Test
     public void otherFramesMayInterleaveWithAnAnnouncedMessage() {
         byte[] body = randomBody(400_000);
         byte[] large = extensionFrames(3, body.length - 7, body, 65_536);

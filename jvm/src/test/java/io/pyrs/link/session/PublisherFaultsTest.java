@@ -101,6 +101,15 @@ public class PublisherFaultsTest {
         assertEquals(inline.session.streamsLive(), 0);
     }
 
+    @Test
+    public void nullElementThrowsAlsoAfterCancel() {
+        stream.onSubscribe(new RecordingSubscription());
+        stream.receiveRequest(5);
+        stream.receiveCancel();
+        assertThrows(NullPointerException.class, () -> stream.onNext(null)); // rule 2.13
+        assertEquals(inline.session.stats().get("dropped"), 0L);
+    }
+
     /**
      * After a cancel, requested elements and a terminal signal are legal (rule 2.8). Further terminal signals are not
      * (rule 1.7).
