@@ -43,7 +43,7 @@ class EmitResult(Enum):
     """The stream has terminated already."""
 
     NON_SERIALIZED = "non_serialized"
-    """Another thread was pushing at the same time (1.3)."""
+    """Another thread was pushing at the same time (§1.3)."""
 
     ZERO_SUBSCRIBERS = "zero_subscribers"
     """There is no Subscriber, and no capacity to buffer the element for a later one."""

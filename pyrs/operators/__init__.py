@@ -8,7 +8,7 @@
     coroutines    map with a coroutine function
     filtering     filter, take, skip, distinct, ...
     folding       to_list, reduce, first, last, ...
-    combining     concat, start_with, switch_if_empty, zip, sequence_equal, merge_comparing, first_with_*
+    combining     concat, then, start_with, switch_if_empty, zip, sequence_equal, merge_comparing, first_with_*
     latest        combine_latest, with_latest_from, take_until, skip_until
     switching     switch_on_first
     merging       merge, flat_map, flat_map_sequential

@@ -37,7 +37,7 @@ class _GroupDispatcher(PrefetchingDispatcher):
         # Accessed only by upstream's signals and without the lock, since comparing keys runs user code.
         self._groups: dict[Any, Group] = {}
         self._cancelled_groups: deque[Group] = deque()  # removed from _groups by the next element
-        self._live: dict[int, Group] = {}  # the groups that were not cancelled, by id; guarded by the lock
+        self._live: dict[int, Group] = {}  # the groups that were not cancelled, by id; changed under the lock
 
     def _open_parts(self) -> Iterable[Part]:
         return self._live.values()

@@ -1,4 +1,4 @@
-"""merge and flat_map."""
+"""merge, flat_map and flat_map_sequential."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def checked_inner(result: Any, operator: Operator[Any], loop: Any) -> Publisher[
     Args:
         result: the result of the function.
         operator: the operator that called the function; errors of an awaitable are attributed to the operator.
-        loop: the asyncio loop that awaits; None for the running loop, else the background loop.
+        loop: the asyncio loop that awaits. None selects the running loop, or the background loop if none runs.
     """
     if callable(getattr(result, "subscribe", None)) and not isinstance(result, type):
         return cast("Publisher[Any]", result)

@@ -320,7 +320,10 @@ class Dispatcher(Input[Any]):
         self._settle()
 
     def leave(self, part: Part, discards: hooks.Discards = ()) -> None:
-        """Handle the cancel of a part; ``discards`` are the functions downstream of it."""
+        """Handle the end of a part's subscription, or a part that is not delivered.
+
+        ``discards`` are the functions downstream of the part.
+        """
         hooks.discard_all(discards or self.discards, self._take_elements(part))
         self._settle()
         self._report()

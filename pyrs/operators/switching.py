@@ -114,7 +114,7 @@ class _Whole(Operator[Any]):
 
     def run(self, subscriber: Subscriber[Any]) -> _WholeRun:
         if not self.input._run._live:
-            raise RuntimeError(f"{self.call} was cancelled when the Publisher of the function terminated")
+            raise RuntimeError(f"{self.call} is over: the Publisher of the function terminated or was cancelled")
         if self.input.consumer is not None:
             raise RuntimeError(f"{self.call} accepts one Subscriber; use share()")
         self.input.consumer = _WholeRun(subscriber, self)

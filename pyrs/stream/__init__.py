@@ -7,6 +7,7 @@ These modules define the public methods; ``pyrs/operators`` implements the opera
                 operators return
     parallel    ParallelStream, which parallel returns
     awaiting    AsyncSubscriber, the type of a Subscriber with coroutine methods
-    explaining  the result of Stream.explain, with traits and drawing
+    explaining  the result of Stream.explain, as text and as SVG
+    traits      the demand, the buffers and the threads of operators, for Stream.explain
     advice      messages for method names that other libraries use
 """

@@ -122,7 +122,8 @@ def verify(
 ) -> Report:
     """Run the tests of a verification.
 
-    The names and kinds of the tests are compared with those of the official TCK; a difference voids the run.
+    The names and kinds of the tests are compared with those of the official TCK; a difference voids the run, unless
+    ``only`` selects tests.
 
     Args:
         verification: the verification.
@@ -315,7 +316,7 @@ def _stack_of(thread: int) -> str:
 
 
 def _end(thread: Thread, ended: Event) -> None:
-    """Raise an exception in a thread, which ends its endless loop."""
+    """Raise ``TestAbandoned`` in a thread, to end an endless loop."""
     throw = getattr(ctypes.pythonapi, "PyThreadState_SetAsyncExc", None)
     if throw is not None and thread.ident is not None:
         throw(ctypes.c_ulong(thread.ident), ctypes.py_object(TestAbandoned))
@@ -324,11 +325,11 @@ def _end(thread: Thread, ended: Event) -> None:
 
 
 def _receive(throw: Callable[..., object]) -> None:
-    """Raise the exception on this thread, too, and suppress it.
+    """Raise ``TestAbandoned`` on this thread, too, and suppress it.
 
     CPython 3.11 has one flag for the pending exceptions of all threads, and clears it when a thread receives its
     exception, which a blocked thread does not. While the flag is set, each call of a traced function loops endlessly,
-    which would fail the test that traces a later Publisher.
+    which would fail a later test that traces a Publisher.
     """
     try:
         throw(ctypes.c_ulong(get_ident()), ctypes.py_object(TestAbandoned))

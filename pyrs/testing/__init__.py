@@ -5,7 +5,7 @@
 - ``TestSubscriber``: records signals, waits with deadlines, checks that its Publisher obeys the rules.
 - ``StepVerifier``: verifies a Publisher's signals step by step, in real or in virtual time.
 - ``PublisherProbe``: wraps a Publisher, and records subscriptions, cancels and requests.
-- ``detect_blocking``: fails if a callback blocks a running asyncio loop.
+- ``detect_blocking``: fails if a callback blocks a running asyncio loop; reports it as a ``BlockedLoop``.
 - ``DroppedAssertions``: asserts on the elements and errors that were dropped during a verification.
 
 ``import pyrs`` does not import this package.

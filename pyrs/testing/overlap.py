@@ -13,7 +13,7 @@ _local = local()  # .overlap: the _Overlap whose first signal this thread emits
 
 class _Overlap:
     def __init__(self, seconds: float) -> None:
-        self.inside = Event()  # the first signal waits in hold(), or has returned
+        self.inside = Event()  # set when the first signal waits in hold(), or has ended
         self.waited = False
         self.release = Event()
         self.seconds = seconds

@@ -40,8 +40,8 @@ def ship(spark: Any) -> None:
     Raises:
         TypeError: ``spark`` is not a SparkSession.
         JvmUnavailable: the session was stopped, or runs with ``PYSPARK_PIN_THREAD=false``.
-        ImportError: an executor lacks one of the packages, or has another version of pyrs, or the executors
-            did not run the tasks within a minute. The message has the path of the executor's Python, if it is known.
+        ImportError: an executor lacks one of the packages or has another version of pyrs, or the tasks failed or did
+            not run within a minute. The message has the path of the executor's Python, if it is known.
     """
     owner = _owner(checked_session(spark))
     if owner not in _shipped and ".zip" not in pyrs.__file__:  # otherwise Spark has sent pyrs already
@@ -60,8 +60,8 @@ def ship(spark: Any) -> None:
 def why_no_workers(spark: Any, *more: str) -> str:
     """Return whether the driver and the executors have the modules of the tasks.
 
-    The result is ``"ok"``, or ``"no: "`` and the import that the driver or an executor lacks. Runs one task. A result
-    ``"ok"`` is cached.
+    The result is ``"ok"``, or ``"no: "`` and the reason, such as the module that the driver or an executor lacks. Runs
+    one task. A result ``"ok"`` is cached.
 
     Args:
         spark: a session.
@@ -90,15 +90,15 @@ def requirement(*names: str) -> Callable[[], None]:
 
         python = "If an executor should run another Python, set PYSPARK_PYTHON before the session starts"
         for name in names:
-            ship = "ps.ship(spark) sends the package of the driver. " if name == "pyrs" else ""
+            advice = "ps.ship(spark) sends the package of the driver. " if name == "pyrs" else ""
             try:
                 module = importlib.import_module(name)
             except ImportError as error:
-                where = f"the executor's Python, {sys.executable}, cannot import {name} ({error})"
-                raise ModuleNotFoundError(f"{where}. {ship}{python}") from None
+                fault = f"the executor's Python, {sys.executable}, cannot import {name} ({error})"
+                raise ModuleNotFoundError(f"{fault}. {advice}{python}") from None
             if name == "pyrs" and module.__version__ != driver:
-                where = f"the executor's Python, {sys.executable}, has pyrs {module.__version__}"
-                raise ImportError(f"{where}, but the driver has {driver}. {ship}{python}")
+                fault = f"the executor's Python, {sys.executable}, has pyrs {module.__version__}"
+                raise ImportError(f"{fault}, but the driver has {driver}. {advice}{python}")
 
     return check
 

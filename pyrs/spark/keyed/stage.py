@@ -74,8 +74,8 @@ class KeyedStage:
                 no effect.
 
         Raises:
-            RuntimeError: another stage or another version of pyrs saved the state, a stream that a function returned
-                has not completed, or an operator requests no more rows.
+            RuntimeError: another stage saved the state, or a version of pyrs whose state has another version; a stream
+                that a function returned has not completed; or an operator requests no more rows.
             TypeError: the state of an operator has a value that cannot be saved. The message names the operator and the
                 value.
             BaseException: the error of the stream.
@@ -117,7 +117,7 @@ class KeyedStage:
             )
         if state["states"] is None:
             return state["time"], None
-        # The stage may have other operators without state, whose lists are empty, than when the state was saved.
+        # The operators without state, whose lists are empty, may differ from those that the stage had at that time.
         saved = (list(map(decoded, each)) for each in state["states"] if each)
         return state["time"], [next(saved) if operator.saved else [] for operator in self._operators]
 

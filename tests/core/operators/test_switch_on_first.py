@@ -143,7 +143,21 @@ def test_stream_passed_to_the_function_fails_a_late_subscriber(numbers: list[int
         return pyrs.just(7)
 
     assert pyrs.from_iterable(numbers).switch_on_first(keep).collect() == [7]
-    with pytest.raises(RuntimeError, match="was cancelled when the Publisher"):
+    with pytest.raises(RuntimeError, match="is over: the Publisher of the function terminated"):
+        streams[0].collect(timeout=DEADLINE)
+
+
+def test_stream_passed_to_the_function_fails_a_subscriber_after_a_cancel() -> None:
+    streams: list[pyrs.Stream[int]] = []
+
+    def keep(signal: Any, stream: pyrs.Stream[int]) -> pyrs.Stream[int]:
+        streams.append(stream)
+        return pyrs.never()
+
+    subscriber: TestSubscriber[int] = TestSubscriber()
+    pyrs.just(1, 2).switch_on_first(keep).subscribe(subscriber)
+    subscriber.cancel()
+    with pytest.raises(RuntimeError, match="terminated or was cancelled"):
         streams[0].collect(timeout=DEADLINE)
 
 
