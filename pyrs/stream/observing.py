@@ -250,7 +250,7 @@ class Observing(OperatorFamily[T_co]):
             log("numbers")
             ---1---2---|    numbers: on_next(1) ... numbers: on_complete()
 
-        Forwards demand unchanged. The repr of an element is shortened to one line.
+        Forwards demand unchanged. The repr of an element is shortened.
 
         Args:
             name: the prefix of the records; None for the stream's repr.

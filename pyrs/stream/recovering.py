@@ -101,7 +101,7 @@ class Recovering(OperatorFamily[T_co]):
 
         Args:
             times: the maximum number of further rounds, after the first one; None for no limit.
-            until: called after each round; a true result completes the stream.
+            until: called before each further round; a true result completes the stream.
 
         Raises:
             TypeError: ``times`` is not an integer, or ``until`` is not callable.

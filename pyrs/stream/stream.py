@@ -378,7 +378,7 @@ class GroupedStream(Stream[T_co], Generic[K, T_co]):
 class ConnectableStream(Stream[T_co]):
     """A shared stream that subscribes to its source on ``connect()``.
 
-    ``publish`` and ``replay`` return it. Its Subscribers receive nothing before ``connect``. ``auto_connect`` and
+    ``publish`` and ``replay`` return it. Its Subscribers receive no element before ``connect``. ``auto_connect`` and
     ``ref_count`` connect automatically. Operators applied to it return ordinary streams.
     """
 
