@@ -51,6 +51,22 @@ class TestCallables:
         assert java.call(recorder, "awaitEnd", MILLISECONDS) == "complete", java.call(recorder, "errorMessage")
         assert java.call(recorder, "text") == "1 2 2 3 3 3"
 
+    def test_function_receives_a_subscription_that_is_a_queue_of_its_library(self, bridge: Bridge) -> None:
+        def generate(state: int, sink: Any) -> int:
+            sink.next(state)
+            if state == 3:
+                sink.complete()
+            return state + 1
+
+        flux = bridge.java_class(FLUX)
+        initial = bridge.to_jvm_callable(lambda: 1, "java.util.concurrent.Callable")
+        generated = flux.generate(initial, bridge.to_jvm_callable(generate, "java.util.function.BiFunction"))
+        assert bridge.from_jvm(generated).collect(timeout=DEADLINE) == [1, 2, 3]
+        subscriptions: list[Any] = []
+        watching = bridge.to_jvm_callable(subscriptions.append, "java.util.function.Consumer")
+        assert bridge.from_jvm(flux.range(1, 3).doOnSubscribe(watching)).collect(timeout=DEADLINE) == [1, 2, 3]
+        subscriptions[0].cancel()
+
     def test_element_type_selects_the_java_class(self, bridge: Bridge, java: Java) -> None:
         one = bridge.to_jvm_callable(lambda x: x + 1, FUNCTION, element_type="java.lang.Integer")
         assert java.static("interop.Functions", "apply", one, 4) == "Integer 5"

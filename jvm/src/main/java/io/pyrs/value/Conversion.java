@@ -9,6 +9,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
 import org.reactivestreams.Publisher;
 import org.reactivestreams.Subscriber;
+import org.reactivestreams.Subscription;
 
 /**
  * Selects the Java classes that travel as values and as references: the {@code convert=} of {@code from_jvm}.
@@ -150,11 +151,14 @@ public final class Conversion {
         };
     }
 
+    /** Returns whether the class is no container. The Subscriptions of Reactor's operators implement Queue. */
     private static boolean isSignalType(Class<?> type) {
         return Publisher.class.isAssignableFrom(type)
                 || Subscriber.class.isAssignableFrom(type)
                 || Flow.Publisher.class.isAssignableFrom(type)
                 || Flow.Subscriber.class.isAssignableFrom(type)
+                || Subscription.class.isAssignableFrom(type)
+                || Flow.Subscription.class.isAssignableFrom(type)
                 || CompletionStage.class.isAssignableFrom(type);
     }
 }

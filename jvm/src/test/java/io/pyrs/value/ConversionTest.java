@@ -15,6 +15,7 @@ import java.net.URLClassLoader;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -23,9 +24,11 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Flow;
 import java.util.concurrent.SubmissionPublisher;
 import java.util.concurrent.atomic.AtomicLong;
 import javax.tools.ToolProvider;
+import org.reactivestreams.Subscription;
 import org.testng.SkipException;
 import org.testng.annotations.Test;
 
@@ -53,6 +56,22 @@ public class ConversionTest {
         }
     }
 
+    /** Implements Queue for its library only, as Subscriptions of Reactor do. */
+    private static final class QueueSubscription extends ArrayDeque<Object> implements Subscription, Flow.Subscription {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        public Object[] toArray() {
+            throw new UnsupportedOperationException("internal");
+        }
+
+        @Override
+        public void request(long n) {}
+
+        @Override
+        public void cancel() {}
+    }
+
     private final RecordingReferences references = new RecordingReferences();
 
     private Object roundTrip(Object value, Object convert) {
@@ -76,6 +95,11 @@ public class ConversionTest {
         assertTrue(isReference(new StringBuilder("mutable"), "auto"));
         assertTrue(isReference(new CompletableFuture<>(), "auto"));
         assertEquals(roundTrip(List.of(1), "auto"), List.of(1L));
+    }
+
+    @Test
+    public void subscriptionThatIsAQueueIsSentByReference() {
+        assertTrue(isReference(new QueueSubscription(), "auto"));
     }
 
     @Test
