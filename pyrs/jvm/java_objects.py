@@ -14,6 +14,7 @@ from pyrs._core.fusion import IteratorConsumer
 from pyrs._core.sites import Site
 from pyrs.api import Processor, Publisher, Subscriber, Subscription
 from pyrs.errors import CallTimeout, NullSignal
+from pyrs.stream.advice import missing_attribute
 from pyrs.stream.stream import Maybe, Single, Stream
 
 if TYPE_CHECKING:
@@ -243,7 +244,12 @@ class JavaPublisher(Publisher[Any]):
 
 
 class JavaSubscriber(IteratorConsumer[Any], Subscriber[Any]):
-    """A Subscriber of the JVM, for one subscription (§2.5, §2.12)."""
+    """A Subscriber of the JVM, for one subscription (§2.5, §2.12).
+
+    Attributes:
+        java_object: The Java object. A sink that implements Subscriber, as some of Reactor and Mutiny do, has other
+            methods: ``sink.java_object.next(1)``.
+    """
 
     site: Site | None = None
     """The line of user code that converted the Java object."""
@@ -253,6 +259,14 @@ class JavaSubscriber(IteratorConsumer[Any], Subscriber[Any]):
         self._options = {"exact": True} if exact else {}
         self._once = threading.Lock()
         self._stream: OutboundStream | None = None
+
+    if not TYPE_CHECKING:  # a type checker would accept every attribute
+
+        def __getattr__(self, name: str) -> Any:
+            message = missing_attribute(JavaSubscriber, name, {})
+            if message.endswith(repr(name)) and not name.startswith("_"):
+                message += f": use java_object.{name} for a method of the Java object"
+            raise AttributeError(message, name=name, obj=self)
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         """Open the stream to Java. A second Subscription is cancelled (§2.5)."""
@@ -293,6 +307,9 @@ class JavaSubscriber(IteratorConsumer[Any], Subscriber[Any]):
 
 class JavaProcessor(JavaSubscriber, Stream[Any], Processor[Any, Any]):
     """A Processor of the JVM: a Stream and a Subscriber."""
+
+    if not TYPE_CHECKING:
+        __getattr__ = Stream.__getattr__
 
     def __init__(self, java_object: JavaObject, *, exact: bool = False, convert: object = None) -> None:
         JavaSubscriber.__init__(self, java_object, exact=exact)

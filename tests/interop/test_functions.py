@@ -67,6 +67,17 @@ class TestCallables:
         assert bridge.from_jvm(flux.range(1, 3).doOnSubscribe(watching)).collect(timeout=DEADLINE) == [1, 2, 3]
         subscriptions[0].cancel()
 
+    def test_sink_that_is_a_subscriber_names_its_java_object(self, bridge: Bridge) -> None:
+        def emit(sink: Any) -> None:
+            with pytest.raises(AttributeError, match=r"no attribute 'emit': use java_object\.emit"):
+                sink.emit(1)
+            sink.java_object.emit(1)
+            sink.java_object.complete()
+
+        created = bridge.java_class("io.smallrye.mutiny.Multi").createFrom()
+        emitted = created.emitter(bridge.to_jvm_callable(emit, "java.util.function.Consumer"))
+        assert bridge.from_jvm(emitted).collect(timeout=DEADLINE) == [1]
+
     def test_element_type_selects_the_java_class(self, bridge: Bridge, java: Java) -> None:
         one = bridge.to_jvm_callable(lambda x: x + 1, FUNCTION, element_type="java.lang.Integer")
         assert java.static("interop.Functions", "apply", one, 4) == "Integer 5"
