@@ -220,7 +220,8 @@ class Bridge:
 
         Raises:
             TypeError: The object has no row in the table, or an option has a wrong type.
-            ConversionError: The object came through a bridge to another JVM, or through a link that has ended.
+            ConversionError: The object came through a bridge to another JVM, or through another bridge that is closed.
+            LinkBroken: The object came through an earlier link of this bridge, see ``reconnect`` of ``connect``.
             LinkClosed: The bridge is closed.
         """
         self._check_open()

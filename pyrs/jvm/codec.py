@@ -80,7 +80,8 @@ class LinkReferences(References, Codec):
         """Return the reference of a proxy for a Java object; None for other values.
 
         Raises:
-            ConversionError: The object is in another JVM, or its link has ended.
+            ConversionError: The object is in another JVM, or the link of another bridge that has ended.
+            LinkBroken: The object belongs to an earlier link of this bridge.
         """
         if type(value) in (Stream, Maybe, Single) and isinstance(value, Stream):
             value = value.source
@@ -102,9 +103,9 @@ class LinkReferences(References, Codec):
         try:
             java = value.java
         except (LinkClosed, LinkBroken) as error:
-            raise ConversionError(
-                f"{value!r} belongs to a link that has ended ({error}): get it through this bridge"
-            ) from error
+            # A program that repeats its calls after LinkBroken obtains the objects of an earlier link again.
+            kind = LinkBroken if value._link.gateway is self.gateway else ConversionError
+            raise kind(f"{value!r} belongs to a link that has ended ({error}): get it through this bridge") from error
         if self.gateway.is_java_object(java):
             return java
         raise ConversionError(

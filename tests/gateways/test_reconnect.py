@@ -13,7 +13,7 @@ import pytest
 
 import pyrs
 from pyrs import jvm
-from pyrs.errors import ConversionError, JvmUnavailable, LinkBroken, LinkClosed
+from pyrs.errors import JvmUnavailable, LinkBroken, LinkClosed
 from pyrs.jvm.java_objects import Operation
 from pyrs.jvm.link import connection
 from pyrs.testing import TestSubscriber
@@ -95,15 +95,19 @@ def test_calls_of_objects_of_the_old_link_raise_link_broken(gateway: Any) -> Non
             java_list.size()
 
 
-def test_from_jvm_rejects_streams_and_futures_of_the_old_link(gateway: Any) -> None:
+def test_any_use_of_an_object_of_the_old_link_raises_link_broken(gateway: Any) -> None:
     with jvm.connect(gateway, reconnect=True) as bridge:
         concurrent = gateway.jvm.java.util.concurrent
         body = gateway.jvm.java.net.http.HttpResponse.BodySubscribers.discarding()
         converted = [*map(bridge.from_jvm, (concurrent.SubmissionPublisher(), concurrent.CompletableFuture(), body))]
+        publisher = bridge.java_class("java.util.concurrent.SubmissionPublisher")()
         cut(bridge)
-        for each in converted:
-            with pytest.raises(ConversionError, match="belongs to a link that has ended"):
+        for each in (*converted, publisher):
+            with pytest.raises(LinkBroken, match="belongs to a link that has ended"):
                 bridge.from_jvm(each)
+        for use in (bridge.to_jvm, bridge.value_of, bridge.java_class("java.util.Objects").isNull):
+            with pytest.raises(LinkBroken, match="belongs to a link that has ended"):
+                use(publisher)
 
 
 def test_from_jvm_raises_link_broken_if_the_link_breaks_during_the_call(
