@@ -90,7 +90,10 @@ class _BufferWhenRun(Coordinator[Any]):
             error = self._input.take_error()
             if error is None:
                 while self._lists and not self._interrupted:
-                    self._emit(self._lists.pop(next(iter(self._lists))))
+                    closing_input, elements = next(iter(self._lists.items()))
+                    del self._lists[closing_input]
+                    closing_input.cancel()
+                    self._emit(elements)
             self._end_with(error)
 
     def _upstreams(self) -> Iterable[Any]:

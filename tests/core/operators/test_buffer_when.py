@@ -107,6 +107,16 @@ def test_error_fails_the_stream_and_cancels_the_others(failing: str) -> None:
         each.assert_cancelled(1)
 
 
+def test_completion_of_the_source_cancels_the_closings_of_the_open_lists() -> None:
+    toggled = Toggled()
+    toggled.openings.next("a", "b")
+    toggled.source.next(1)
+    toggled.source.complete()
+    assert toggled.subscriber.await_complete() == [[1], [1]]
+    for each in (toggled.openings, *toggled.closings.values()):
+        each.assert_cancelled(1)
+
+
 def test_cancel_reaches_every_stream() -> None:
     toggled = Toggled()
     toggled.openings.next("a", "b")
