@@ -107,9 +107,11 @@ class Input(Subscriber[T]):
         if subscription is None:
             raise NullSignal("on_subscribe(None)")
         with self._guard:
-            refused = self._closed or self._subscription is not None
+            refused = self._subscription is not None
             if not refused:
                 self._subscription = subscription
+                if self._closed:  # read after the store: a finalizer or a signal handler may cancel at any line
+                    refused, self._subscription = True, None
             demand, self._demand = self._demand, 0
         if refused:
             subscription.cancel()  # 2.5

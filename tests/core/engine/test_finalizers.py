@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from itertools import count
 from pkgutil import iter_modules
 from typing import Any
 
@@ -18,11 +19,13 @@ import pytest
 
 import pyrs
 from pyrs import schedulers, sinks
+from pyrs._core.inputs import Input
 from pyrs.schedulers import VirtualTime
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.contract.test_every_operator import CATALOGUE, every
 from tests.core.locking import Element, LockCheckingScheduler, is_free
 from tests.core.support import frequent_collections, run_with_deadline
+from tests.lines import AtLine
 from tests.waiting import DEADLINE, uncollected
 
 PACKAGES = ("pyrs._core", "pyrs.operators", "pyrs.publishers", "pyrs.sinks", "pyrs.schedulers", "pyrs.aio")
@@ -107,6 +110,17 @@ def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
 def ignore_dropped_errors(dropped: Any) -> Any:
     yield
     dropped.take()
+
+
+def test_finalizer_at_any_line_of_on_subscribe_can_cancel() -> None:
+    for line in count(1):
+        source, subscriber = TestPublisher[int](), TestSubscriber[int](None)
+        with AtLine((Input.on_subscribe,), line, subscriber.cancel) as place:
+            source.stream().limit_rate(2).subscribe(subscriber)
+        if not place.reached:
+            break
+        source.assert_cancelled()
+    assert line > 8
 
 
 @every
