@@ -60,3 +60,37 @@ def test_an_unusual_implementation_does_not_fail(
     found = [future.result() for future in verdicts[implementation.__name__]]
     assert [(each.name, each.reason) for each in found if each.status is Status.FAILED] == []
     assert sum(each.status is Status.PASSED for each in found) >= len(found) - 10
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "required_spec302_mustAllowSynchronousRequestCallsFromOnNextAndOnSubscribe",
+        "required_spec317_mustNotSignalOnErrorWhenPendingAboveLongMaxValue",
+    ],
+)
+def test_an_element_after_the_test_cancels_and_does_not_raise(test: str) -> None:
+    """A hot Publisher emits to the Subscribers of all tests on one thread, which an exception would end."""
+    hot = _Hot()
+    assert judge_publisher(Case(test, lambda elements: hot, "")).status is Status.PASSED
+    hot.cancels = 0
+    assert hot.subscriber is not None
+    hot.subscriber.on_next(1)
+    assert hot.cancels == 1
+
+
+class _Hot:
+    """Emits after the test."""
+
+    cancels = 0
+    subscriber: Any = None
+
+    def subscribe(self, subscriber: Any) -> None:
+        self.subscriber = subscriber
+        subscriber.on_subscribe(self)
+
+    def request(self, n: int) -> None:
+        pass
+
+    def cancel(self) -> None:
+        self.cancels += 1
