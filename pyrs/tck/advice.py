@@ -14,7 +14,7 @@ _LATE = "If the call may take that long, set TestEnvironment(hook_timeout=...)."
 _CAUSES = {
     "1.1": "It does not count the demand. Emit only while sent < requested; count each element before on_next.",
     "1.2": "It lost a request, or stopped emitting while there was demand. Add every request to the demand, and check "
-    "the demand again before the emitting loop ends.",
+    "the demand again before the emitting loop ends. If it is slow, set TestEnvironment(timeout=...).",
     "1.3": "Two threads emit. Let one thread drain: check and set the flag under a lock, and check for new work after "
     "releasing it.",
     "1.4": "It raises, or swallows the exception. Signal on_subscribe, then on_error with the exception.",
@@ -25,7 +25,7 @@ _CAUSES = {
     "1.8": "The emitting loop does not check for cancel. Check the flag before each signal.",
     "1.9": "subscribe must raise TypeError for None only. Call on_subscribe first, exactly once, and report every "
     "other failure with on_error.",
-    "2.1": "It never calls request, so nothing can arrive.",
+    "2.1": "It does not call request, or passes another type than int, so nothing can arrive.",
     "2.3": "It cancels or requests inside a terminal signal. The Subscription has ended then; remove the call.",
     "2.4": "A thread or callback of the Subscriber uses the Subscription after the terminal signal. Forget it there.",
     "2.5": "on_subscribe replaces the Subscription. Cancel the new one if there is one already.",
@@ -45,7 +45,8 @@ _CAUSES = {
     "3.6": "request has an effect after cancel. Ignore it.",
     "3.7": "A second cancel has an effect. Ignore it.",
     "3.8": "The demand is not the sum of the requests.",
-    "3.9": "request does not check its argument. Signal on_error(ValueError) for n <= 0.",
+    "3.9": "request of the Publisher does not check its argument: signal on_error(ValueError) for n <= 0. Or the "
+    "Subscriber requests no element: n must be at least 1.",
     "3.12": "cancel does not stop this stream, or stops another one.",
     "3.13": "A list, a thread or a closure keeps the Subscriber. Drop every reference at cancel and at the terminal "
     "signal.",

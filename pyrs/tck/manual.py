@@ -13,8 +13,8 @@ from pyrs.tck.environment import T, TestEnvironment, described, named, overdue, 
 from pyrs.tck.trace import RecordedSubscriber
 from pyrs.tck.waiting import Latch, ProbeOverflow, Promise, Receptacle
 
-_NO_ELEMENT = "did not receive the expected element"
-_NO_COMPLETION = "did not receive the expected on_complete"
+_NO_ELEMENT = "did not receive the expected element (rule 1.2)"
+_NO_COMPLETION = "did not receive the expected on_complete (rule 1.5)"
 
 
 class UnexpectedSubscriber(Subscriber[T]):
@@ -295,16 +295,16 @@ class ManualPublisher(Publisher[T]):
 
     def expect_request(self, addendum: str = "") -> int:
         """Wait for a request, and return its number of elements."""
-        message = "the Subscriber did not call request()"
+        message = "the Subscriber did not call request() (rule 2.1)"
         requested: object = self.requests.next(f"{message}. {addendum}" if addendum else message)
         if not isinstance(requested, int) or isinstance(requested, bool):
-            self.env.flop_and_fail(f"request({requested!r}): the argument must be an int")
+            self.env.flop_and_fail(f"request({requested!r}): the argument must be an int (rule 2.1)")
         if requested <= 0:
             self.env.flop_and_fail(f"request({requested}): the argument must be positive (rule 3.9)")
         return requested
 
     def expect_cancelling(self) -> None:
-        self.cancelled.expect_close("the Subscriber did not cancel its Subscription")
+        self.cancelled.expect_close("the Subscriber did not cancel its Subscription (rule 2.6)")
 
 
 class _ManualSubscription(Subscription):

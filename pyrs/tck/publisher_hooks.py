@@ -80,7 +80,7 @@ class PublisherHooks(Verification, Generic[T]):
     def subscribe(self, publisher: Publisher[T], subscriber: U) -> U:
         """Subscribe, wait for on_subscribe and return the Subscriber."""
         self.call_subscribe(publisher, subscriber)
-        subscriber.subscription.expect_completion(f"{self.name_of(publisher)} did not call on_subscribe")
+        subscriber.subscription.expect_completion(f"{self.name_of(publisher)} did not call on_subscribe (rule 1.9)")
         self.env.verify_no_async_errors_no_delay()
         return subscriber
 
@@ -93,8 +93,8 @@ class PublisherHooks(Verification, Generic[T]):
         name = self.name_of(publisher)
         subscriber: Failing[T] = Failing(self.env, name)
         self.call_subscribe(publisher, subscriber)
-        subscriber.subscribed.expect_close(f"{name} did not call on_subscribe")
-        subscriber.failed.expect_close(f"failed {name} did not call on_error")
+        subscriber.subscribed.expect_close(f"{name} did not call on_subscribe (rule 1.9)")
+        subscriber.failed.expect_close(f"failed {name} did not call on_error (rule 1.4)")
         return subscriber
 
     def affordable(self, publisher: Publisher[T], demand: int, seconds: float) -> int:

@@ -15,6 +15,7 @@ from pyrs.tck.verification import ILLEGAL_ARGUMENT
 from pyrs.tck.waiting import Latch
 
 _MANY = 100
+_TOO_LARGE = "did not receive the expected element (rule 3.17)"
 _MAX_THREADS = 16  # the threads that may be inside on_next at the same time before the Publisher is stopped
 
 
@@ -39,7 +40,7 @@ class SubscriptionTests(PublisherHooks[T]):
             self.subscribe(publisher, subscriber)
             subscriber.request(1)
             subscriber.finished.expect_close(
-                f"cannot measure the recursion: expected {bound + 1} on_next signals or the end of the stream"
+                f"cannot measure the recursion: expected {bound + 1} on_next signals or on_complete (rule 1.2)"
             )
             self.env.verify_no_async_errors_no_delay()
 
@@ -131,7 +132,7 @@ class SubscriptionTests(PublisherHooks[T]):
         """A demand of 2**63 - 1 must be supported (§3.17)."""
         subscriber = self.new_manual_subscriber(publisher)
         subscriber.request(LONG_MAX)
-        subscriber.next_elements(3)
+        subscriber.next_elements(3, _TOO_LARGE)
         subscriber.expect_completion()
 
     @publisher_test(3, completes=True)
@@ -143,7 +144,7 @@ class SubscriptionTests(PublisherHooks[T]):
         subscriber.request(LONG_MAX // 2)
         subscriber.request(LONG_MAX // 2)
         subscriber.request(1)
-        subscriber.next_elements(3)
+        subscriber.next_elements(3, _TOO_LARGE)
         subscriber.expect_completion()
         with subscriber:
             self.env.verify_no_async_errors_no_delay()

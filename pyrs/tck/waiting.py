@@ -155,8 +155,9 @@ class Receptacle(Generic[T]):
     def next_n(self, count: int, message: str) -> list[T]:
         """Wait for a number of elements; fail if not all arrive within the timeout."""
         deadline = time.monotonic() + self._env.timeout
+        what, rule, number = message.partition(" (rule")
         return [
-            self._element(self._poll(remaining(deadline)), f"{message} (element {at + 1} of {count})")
+            self._element(self._poll(remaining(deadline)), f"{what} (element {at + 1} of {count}){rule}{number}")
             for at in range(count)
         ]
 

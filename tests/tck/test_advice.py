@@ -13,9 +13,9 @@ from pyrs.tck.advice import rule_of
 from pyrs.tck.expected import kind_of
 from pyrs.tck.trace import RecordedSubscriber, Trace, original
 from pyrs.tck.waiting import started
-from tests.tck import test_false_passes, test_wrong_publishers, wrong_sharing
+from tests.tck import test_false_passes, test_wrong_publishers, wrong_sharing, wrong_subscribers
 from tests.tck import wrong_publishers as wrong
-from tests.tck.judging import Case, judge_blackbox, judge_publisher
+from tests.tck.judging import Case, judge_blackbox, judge_publisher, judge_whitebox
 from tests.tck.right import Inert, RightPublisher, RightSubscriber, RightSubscription
 
 NO_MORE = "required_spec107_mustNotEmitFurtherSignalsOnceOnCompleteHasBeenSignalled"
@@ -222,3 +222,47 @@ class _FailsAtTheEnd(RightPublisher):
 def test_an_exception_names_the_method_that_raised_it(judge_kind: Any, make: Any, test: str, reason: str) -> None:
     """The rule of the test may differ from the violated one, and then its likely cause would mislead."""
     assert judge_kind(Case(test, make, "")).reason.endswith(reason)
+
+
+_LESS = "required_spec102_maySignalLessThanRequestedAndTerminateSubscription"
+_BLACK_ON_ERROR = "required_spec210_blackbox_mustBePreparedToReceiveAnOnErrorSignalWithPrecedingRequestCall"
+_AFTER_CANCEL = "required_spec208_mustBePreparedToReceiveOnNextSignalsAfterHavingCalledSubscriptionCancel"
+_RIGHT_NUMBER = "required_spec101_subscriptionRequestMustResultInTheCorrectNumberOfProducedElements"
+
+
+@pytest.mark.parametrize(
+    ("judge_kind", "make", "test", "rule"),
+    [
+        (judge_publisher, wrong.Silent, _RIGHT_NUMBER, "1.2"),
+        (judge_publisher, wrong.Silent, _LESS, "1.2"),
+        (judge_publisher, wrong.Silent, "required_spec303_mustNotAllowUnboundedRecursion", "1.2"),
+        (judge_publisher, wrong.Silent, NO_MORE, "1.2"),
+        (judge_publisher, wrong.Silent, "stochastic_spec103_mustSignalOnMethodsSequentially", "1.2"),
+        (judge_publisher, wrong.NeverCompletes, "stochastic_spec103_mustSignalOnMethodsSequentially", "1.5"),
+        (judge_publisher, wrong.ForgetsToComplete, _LESS, "1.5"),
+        (judge_publisher, wrong.DoesNothing, _RIGHT_NUMBER, "1.9"),
+        (judge_blackbox, wrong_subscribers.Silent, _BLACK_ON_ERROR, "2.1"),
+        (judge_whitebox, wrong_subscribers.NeverCancels, _AFTER_CANCEL, "2.6"),
+    ],
+)
+def test_a_missing_signal_is_explained_by_its_own_rule(judge_kind: Any, make: Any, test: str, rule: str) -> None:
+    """The rule of the test differs, and its likely cause would mislead."""
+    verdict = judge_kind(Case(test, make, ""))
+    assert rule_of(verdict.name, verdict.reason) == rule
+    assert f"likely cause: {advice._CAUSES[rule]}\n" in verdict.details
+
+
+def test_a_request_of_no_element_is_explained_to_the_subscriber() -> None:
+    class RequestsNothing(RightSubscriber):
+        def on_subscribe(self, subscription: Any, /) -> None:
+            subscription.request(0)
+
+    verdict = judge_blackbox(Case(_BLACK_ON_ERROR, RequestsNothing, ""))
+    assert verdict.reason == "request(0): the argument must be positive (rule 3.9)"
+    assert "n must be at least 1" in verdict.details
+
+
+def test_the_number_of_a_missing_element_precedes_the_rule() -> None:
+    verdict = judge_publisher(Case(_LESS, wrong.Silent, ""))
+    assert "element (element 1 of 3) within" in verdict.reason
+    assert verdict.reason.endswith(" ms (rule 1.2)")

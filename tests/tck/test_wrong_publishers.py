@@ -301,7 +301,7 @@ CASES = [
     Case(
         "beyond_spec302_everyRequestInsideOnSubscribeMustCount",
         wrong_demand.CountsOneRequestInOnSubscribe,
-        "the Publisher ignored a request inside on_subscribe within 1000 ms (rule 3.2) (element 2 of 3)",
+        "the Publisher ignored a request inside on_subscribe (element 2 of 3) within 1000 ms (rule 3.2)",
     ),
     Case(
         "beyond_spec305_cancelMustReturnDuringOnNext",
