@@ -250,6 +250,23 @@ def test_an_unconvertible_value_of_pandas_names_the_column() -> None:
         list(task.run(0, [RowEncoder(kind).batch([(1,)])]))
 
 
+def test_frames_may_have_columns_of_several_chunks() -> None:
+    """``pandas.concat`` makes a chunk for each frame, if a column has an Arrow type of pandas."""
+    kind = StructType().add("n", "long").add("s", "string").add("list", ArrayType(StringType()))
+    types = {"n": pyarrow.int64(), "s": pyarrow.string(), "list": pyarrow.list_(pyarrow.string())}
+    values = {"n": [1], "s": ["a"], "list": [["b"]]}
+    part = pandas.DataFrame({name: pandas.Series(values[name], dtype=pandas.ArrowDtype(types[name])) for name in types})
+    frame = pandas.concat([part, part], ignore_index=True)
+    task = StageTask(
+        lambda frames: frames.map(lambda _: frame),
+        False,
+        checked_shape("pandas", kind, "UTC"),
+        Output(RowEncoder(kind), "UTC", 10),
+    )
+    (batch,) = task.run(0, [RowEncoder(kind).batch([(1, "", [])])])
+    assert batch.to_pylist() == [{"n": 1, "s": "a", "list": ["b"]}] * 2
+
+
 def test_a_stop_iteration_of_a_stage_fails_the_partition() -> None:
     kind = StructType().add("n", "long")
     output = Output(RowEncoder(kind), "UTC", 10)

@@ -283,6 +283,8 @@ def _of_pandas(frame: Any, into: pyarrow.Schema, zone: str) -> pyarrow.RecordBat
             if nested is not None and has_zone(nested):
                 values = [zoned(value, nested, zone) for value in values]
             array = pyarrow.array(values, nested, from_pandas=True)
+            if isinstance(array, pyarrow.ChunkedArray):  # of an Arrow type of pandas, for example after pandas.concat
+                array = array.combine_chunks()
             arrays.append(with_zone(array, zone) if wanted is not None and has_zone(wanted) else array)
         except Exception as error:  # for example a column of objects of several types
             raise ValueError(f"column {names[i]!r} of a DataFrame: {error}") from error
