@@ -8,10 +8,11 @@ from typing import Any
 
 import pyarrow
 import pytest
+from pyspark.sql.types import ArrayType, IntegerType, StructType
 
 from pyrs import spark as ps
 from pyrs.spark.read import partitions
-from pyrs.spark.schema.arrow import size_of
+from pyrs.spark.schema.arrow import checked_shape, size_of
 from pyrs.spark.sessions import Jobs, drain_executor
 from pyrs.testing import TestSubscriber
 from tests.spark.gates import Gates
@@ -148,6 +149,21 @@ def test_the_size_of_an_empty_list_column_without_offsets_is_computed() -> None:
     none = pyarrow.py_buffer(b"")
     column = pyarrow.Array.from_buffers(pyarrow.list_(pyarrow.int64()), 0, [None, none], children=[pyarrow.array([1])])
     assert size_of(pyarrow.RecordBatch.from_arrays([column], ["a"])) == 8
+
+
+def test_nested_lists_without_offsets_become_pandas() -> None:
+    """Spark 3.5 and 4.0 send a null list of lists in this form. Its conversion would crash the process."""
+    pytest.importorskip("pandas")
+    lists = pyarrow.array([], pyarrow.int32())
+    for _ in range(2):
+        lists = pyarrow.Array.from_buffers(pyarrow.list_(lists.type), 0, [None, None], children=[lists])
+    start = pyarrow.array([0, 0], pyarrow.int32()).buffers()[1]
+    null = pyarrow.Array.from_buffers(pyarrow.list_(lists.type), 1, [pyarrow.py_buffer(b"\0"), start], children=[lists])
+    column = pyarrow.StructArray.from_arrays([null], ["b"])
+    schema = StructType().add("a", StructType().add("b", ArrayType(ArrayType(ArrayType(IntegerType())))))
+    frames, _ = checked_shape("pandas", schema, "UTC").of_batch(pyarrow.RecordBatch.from_arrays([column], ["a"]))
+    (frame,) = frames
+    assert frame["a"].tolist() == [{"b": None}]
 
 
 @pytest.mark.parametrize(

@@ -310,12 +310,25 @@ def _frame(batch: Any, zone: str) -> tuple[Iterator[Any], int]:
 
 def _pandas_of(batch: Any, zone: str, exact: Collection[int]) -> Any:
     """Return a batch as pandas, without doubles for integers in the columns ``exact``."""
+    if any(map(_has_empty_lists, batch.columns)):
+        # Spark 3.5 and 4.0 send no offsets for them, without which the conversion of nested lists would crash.
+        batch = batch.take(pyarrow.array(range(batch.num_rows), pyarrow.int64()))
     batch = naive(batch, zone)
     frame = batch.to_pandas(date_as_object=True)
     for i, column in enumerate(batch.columns):
         if i in exact or _changes_integers(column):
             frame.isetitem(i, column.to_pandas(date_as_object=True, integer_object_nulls=True))
     return frame
+
+
+def _has_empty_lists(column: Any) -> bool:
+    """Return whether a list array or map array in a column is empty."""
+    kind = column.type
+    if pyarrow.types.is_struct(kind):
+        return any(_has_empty_lists(column.field(i)) for i in range(kind.num_fields))
+    if pyarrow.types.is_map(kind):
+        return not len(column) or _has_empty_lists(column.keys) or _has_empty_lists(column.items)
+    return pyarrow.types.is_list(kind) and (not len(column) or _has_empty_lists(column.values))
 
 
 def _changes_integers(column: Any) -> bool:
