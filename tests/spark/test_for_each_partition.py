@@ -198,6 +198,23 @@ def test_cancel_cancels_the_job(spark: Any, tmp_path: Path) -> None:
     counted.assert_live()
 
 
+def test_the_error_of_a_job_that_others_cancel_is_not_its_own_cause(spark: Any, tmp_path: Path) -> None:
+    """A loop over the causes of an error would not end."""
+    gates = Gates(tmp_path)
+    df = gates.guard(spark.range(0, 6, 1, 2))
+    counted: TestSubscriber[int] = TestSubscriber(None)
+    spark.sparkContext.addJobTag("others")
+    try:
+        ps.for_each_partition(df, lambda: None).subscribe(counted)
+    finally:
+        spark.sparkContext.removeJobTag("others")
+    eventually(lambda: gates.began() == {0, 1})
+    spark.sparkContext.cancelJobsWithTag("others")
+    error = counted.await_error(timeout=JOB_DEADLINE)
+    assert "cancelled" in str(error)
+    assert error.__cause__ is None
+
+
 # These tests run the task of an executor in this process.
 
 

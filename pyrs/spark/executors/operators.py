@@ -299,7 +299,8 @@ def _counted(mapped: Any) -> int:
     try:
         return sum(row.elements for row in mapped.collect())
     except Exception as error:
-        raise partition_failed(error) from error
+        failed = partition_failed(error)
+        raise failed from failed.__cause__  # an error without a partition must not become its own cause
 
 
 class _DeliveriesRun(JobRun[int]):
