@@ -115,7 +115,8 @@ def launch(
         JvmUnavailable: JPype is not installed, no JVM of version 11 or later was found, a package is not available, or
             the running JVM lacks an option or has an earlier version of a package.
         FileNotFoundError: A part of the class path does not exist.
-        ValueError: A coordinate, a repository or an exclusion is malformed, or a number is too small, see ``connect``.
+        ValueError: A coordinate, a repository or an exclusion is malformed, ``jvm_options`` sets the class path, or a
+            number is too small, see ``connect``.
         TypeError: An argument is one str or path instead of a list, or has another wrong type.
     """
     if isinstance(classpath, (str, PathLike)):

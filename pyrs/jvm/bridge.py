@@ -240,7 +240,7 @@ class Bridge:
             if handle:
                 return references.local(handle)
         given = java_object.source if type(java_object) in STREAM_KINDS.values() else java_object
-        # java_handle ignores a proxy of another bridge or of an ended link, so it receives the object behind it.
+        # The object behind a proxy is passed, because java_handle returns None for the proxy of another bridge or link.
         stands_in = isinstance(given, (JavaPublisher, JavaSubscriber, JavaFuture))
         reference = references.java_handle(given.java_object if stands_in else given)
         if reference is None:

@@ -80,7 +80,7 @@ class LinkReferences(References, Codec):
         """Return the reference of a proxy for a Java object; None for other values.
 
         Raises:
-            ConversionError: The object is in another JVM, or the link of another bridge that has ended.
+            ConversionError: The object belongs to another JVM, or to an ended link of another bridge.
             LinkBroken: The object belongs to an earlier link of this bridge.
         """
         if type(value) in (Stream, Maybe, Single) and isinstance(value, Stream):

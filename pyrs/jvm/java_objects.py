@@ -77,7 +77,7 @@ class JavaObject:
     __slots__ = ("__weakref__", "_handle", "_java")
 
     # These are attributes of the subclass that each link creates, so that a million references do not repeat them. A
-    # name without an underscore is a Java method (Flux has a handle, ConsumerRecord a value), except ``java``.
+    # name without an underscore is a Java method, such as ``handle`` of a Flux, except ``java``.
     _link: ClassVar[Any]  # the LinkReferences of the link, whose module imports this one
     _kind: ClassVar[int] = 0
     _hot: ClassVar[bool] = False

@@ -1,4 +1,4 @@
-"""The kinds of objects on the bridge, and Java's types such as Flux and Mono."""
+"""The kinds of objects on the bridge, and Java types such as Flux and Mono."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Reach a JVM through the Py4J gateway of a driver, or JPype in this process.
 
-Only ``pyrs.jvm.gateways.py4j`` imports ``py4j``, and only ``pyrs.jvm.gateways.jpype`` imports ``jpype``. Each is
-imported when its first gateway is needed, so ``pyrs.jvm`` can be imported without either library.
+Only ``pyrs.jvm.gateways.py4j`` imports ``py4j``, and only ``pyrs.jvm.gateways.jpype`` imports ``jpype``. Both modules
+are imported on first use, so ``pyrs.jvm`` can be imported without either library.
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ class Gateway(ABC):
 
         def opened() -> Control:
             entry = load_entry(self._java, jars, __version__)
-            # A repeated request returns the same bridge: the token is the request id.
+            # If Py4J repeats the command, the JVM opens two bridges, and the port of the unused one closes later.
             with self._without_logs(token):
                 bridge = self._java.call(entry, "open", token, java_map(self._java, options))
             return Control(self._java, bridge, self._shield)

@@ -135,9 +135,7 @@ def _start(paths: Sequence[str], jvm_options: Sequence[str]) -> None:
 
 
 def _signal_handlers() -> Callable[[], None]:
-    """Return a function that restores the present signal handlers.
-
-    They are those of SIGINT, SIGTERM and SIGHUP.
+    """Return a function that restores the handlers of SIGINT, SIGTERM and SIGHUP.
 
     The JVM leaves SIGINT to Python but sets it to restart system calls: a main thread that waits for a lock would
     receive the interrupt only after the wait. The SIGTERM handler of JPype calls Python on a thread that Python does
@@ -192,7 +190,7 @@ class _Finalizer:
 
 @cache
 def _thread_end() -> _ThreadEnd:
-    """Return one object for all gateways, whose end must not detach live threads."""
+    """Return the object of all gateways: the end of one must not detach live threads."""
     return _ThreadEnd(partial(_detach, jpype.JClass("java.lang.Thread")))
 
 

@@ -75,7 +75,7 @@ class Py4JGateway(Gateway):
         return f"Py4J {self._mode} at {self._where}"
 
     def detach_thread(self) -> None:
-        """Do nothing: Py4J closes the connection of a thread that has ended."""
+        """Do nothing: Py4J closes or reuses the connection of a thread that has ended."""
 
 
 class Py4JJava(Java):
@@ -167,9 +167,9 @@ class Py4JJava(Java):
     def _answer(self, command: str) -> str:
         """Send the command until there is an answer.
 
-        A Ctrl-C inside any other Py4J call resets the connections of all threads, including new ones. A repeated
-        command has no further effect, so a lost command is sent again. If the gateway has ended, no connection can be
-        opened, and the first attempt raises.
+        A Ctrl-C inside any other Py4J call resets the connections of all threads, including new ones. A lost command
+        is sent again, because a repetition does no harm (see ``Control``). If the gateway has ended, no connection can
+        be opened, and the first attempt raises.
         """
         for pause in _PAUSES:
             try:

@@ -290,8 +290,7 @@ class LinkConnection:
     def forked(self) -> None:
         """Close a forked child's copy of the descriptor.
 
-        The link belongs to the parent. Runs no user code: in the child, each stream of the link ends at its next
-        request.
+        The link belongs to the parent. Runs no user code: in the child, each stream to Python ends at its next request.
         """
         self.session.open = False
         error = LinkBroken("this process was forked: the link belongs to its parent; open a bridge here")

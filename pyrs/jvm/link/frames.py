@@ -200,8 +200,8 @@ class FrameDecoder:
     """Decodes the bytes of a connection, split anywhere, into complete messages.
 
     A reader receives into ``space()`` and passes the number of bytes to ``received``, so that the bytes of a fragment
-    are copied once, and not at all if the size of its message is announced. Memory is bounded by one read and one
-    frame, and by ``message.unfinished`` and ``message.unfinished_mib`` for fragments.
+    are copied once. If the size of its message is announced, only the bytes of the first read are copied. Memory is
+    bounded by one read and one frame, and by ``message.unfinished`` and ``message.unfinished_mib`` for fragments.
     """
 
     def __init__(self, max_length: int = MAX_LENGTH) -> None:

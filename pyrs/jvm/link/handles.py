@@ -27,7 +27,7 @@ class MissingHandle(ProtocolError, LookupError):
 
 @dataclass(eq=False, slots=True)
 class Owned:
-    """An object of this side, and how often its handle was sent."""
+    """An object of this side, with the number of its receipts and pins."""
 
     handle: int
     target: object

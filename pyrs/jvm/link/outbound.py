@@ -32,8 +32,8 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
     Each element is encoded inside its ``on_next`` and buffered in ``Batches``, which hold no more elements than the
     credit. The drain loop calls the upstream Subscription. The thread with the writer's role calls ``take``.
 
-    Rules: 1.1, 1.3, 1.7, 1.9 and 2.13 are checked, because the Publisher may be third-party code. A violation affects
-    only this stream.
+    Rules: 1.1, 1.3, 1.7 and 2.13 are checked, because the Publisher may be third-party code. A violation affects only
+    this stream.
     """
 
     def __init__(self, session: StreamHost, identifier: int, context: Context | None = None) -> None:

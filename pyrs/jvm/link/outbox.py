@@ -141,7 +141,7 @@ class Outbox:
 
     def _round(self) -> None:
         # Control frames go first. A RELEASE among them concerns no element of this round, because an element keeps its
-        # references until it is written.
+        # references until it is taken.
         parts: list[Buffer] = []
         control, ready = self._control, self._ready
         size = further = 0  # bytes, and parts that belong to the frame of an earlier part

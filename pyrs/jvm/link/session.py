@@ -333,8 +333,8 @@ class Session(StreamHost):
     def _read_entries(self, kind: int, body: Body) -> tuple[list[Any], BaseException | None]:
         """Read the body of a control frame, an array with one of the ``_FORMS``.
 
-        An entry after the first that cannot be converted to Python is a fault of a user's value and not of the peer.
-        Its error is returned with the entries before it, and fails only the call or stream of the frame.
+        If an entry, except the first, cannot be converted to Python, the fault is that of a user's value and not of the
+        peer. The error is returned with the entries before it, and fails only the call or stream of the frame.
         """
         form = _FORMS[kind]
         try:

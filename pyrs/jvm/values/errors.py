@@ -48,8 +48,8 @@ class JavaConversionError(JavaError, ConversionError):
 class Originals:
     """The last 1,024 exceptions sent, to recognize those that the peer sends back.
 
-    Each bridge has its own. An exception and the frames of its traceback stay alive until 1,024 others were sent or
-    the bridge is closed.
+    Each link has its own. An exception and the frames of its traceback stay alive until 1,024 others were sent or the
+    bridge is closed.
     """
 
     def __init__(self, capacity: int = CAPACITY) -> None:
