@@ -81,7 +81,7 @@ def text_of(error: BaseException) -> str:
     The text of an exception group has those of its first errors, too.
 
     UTF-8 can encode the result. If Spark's worker cannot encode the text of an error, it sends no error, and its task
-    may never end. The name of a file is an example, if its bytes are not UTF-8.
+    may never end. Such a text may contain the name of a file whose bytes are not UTF-8.
     """
     try:
         text = f"{type(error).__name__}: {str(error).lstrip()}"  # the first line is the reason
@@ -109,8 +109,8 @@ def cause_for_worker(error: BaseException) -> BaseException | None:
 def reason_of(error: BaseException) -> str:
     """Return the reason of an error in one line.
 
-    It is the innermost cause of a Java error that has a message. The error of a Python worker that has exited is caused
-    by an ``EOFException`` without one.
+    For a Java error, it is the text of the innermost cause that has a message: the error of a Python worker that has
+    exited is caused by an ``EOFException`` without one.
     """
     text = ""
     java = getattr(error, "java_exception", None)
@@ -294,7 +294,7 @@ class JvmReader(_RddReader):
 class PublicReader(_RddReader):
     """Reads each partition as Arrow that Python workers encode.
 
-    It calls only public methods of Spark: ``mapInArrow``, ``rdd`` and ``runJob``.
+    It reads them with public methods of Spark: ``mapInArrow``, ``rdd`` and ``runJob``.
     """
 
     def __init__(self, df: Any) -> None:
