@@ -63,7 +63,7 @@ def rule_of(name: str, reason: str = "") -> str:
     """Return the number of the rule that a failure or the name of a test names.
 
     A rule in the failure has precedence over one in the name. The number is empty if there is none. If a failure names
-    several rules, the first MUST is the most specific.
+    several rules, the first MUST rule among them is returned.
     """
     named = re.search(r"rules? (\d\.\d+(?:, \d\.\d+)*)", reason)
     if named is not None:

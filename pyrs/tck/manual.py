@@ -214,7 +214,10 @@ class Watching(ManualSubscriber[T]):
         return self.all_received.closes_while(lambda: self.elements, until)
 
     def ends(self, message: str = "") -> bool:
-        """Wait for the end while elements arrive; if none comes, record a given message."""
+        """Wait for the end while elements arrive; return whether it came.
+
+        If it did not, the message is recorded, unless it is empty.
+        """
         ended = self.ended.closes_while(lambda: self.elements)
         if message and not ended:
             self.env.flop(overdue(message, self.env.timeout))
