@@ -148,7 +148,10 @@ class TestPublisher(Publisher[T], Generic[T]):
 
     @staticmethod
     def hold() -> None:
-        """Wait, in ``on_next`` under CONCURRENT, for the overlapping signals."""
+        """Wait for the overlapping signals of CONCURRENT.
+
+        A Subscriber calls this in ``on_next``.
+        """
         overlap.hold()
 
     # Assertions

@@ -165,7 +165,7 @@ class StepVerifier(Generic[T]):
     def consume_while(
         self, predicate: Callable[[T], object], action: Callable[[T], object] | None = None
     ) -> StepVerifier[T]:
-        """Consume elements while the predicate returns true, and call the action."""
+        """Consume elements while the predicate returns true; call the action with each."""
         checked_callable(predicate, "predicate")
         if action is not None:
             checked_callable(action, "action")
