@@ -269,7 +269,7 @@ def _makes_processor(stage: Any) -> bool:
     )
 
 
-def task_of(packed: bytes) -> Callable[[Iterable[Any]], Iterator[Any]]:
+def task_of(data: bytes) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """Return the function that Spark runs for a partition.
 
     The function is pickled by value and holds the work as bytes, so that an executor without pyrs can report that pyrs
@@ -284,7 +284,7 @@ def task_of(packed: bytes) -> Callable[[Iterable[Any]], Iterator[Any]]:
         from pyrs.spark.executors.pickling import unpacked
 
         partition = TaskContext.get().partitionId()
-        output = unpacked(packed, lambda work: work.run(partition, batches))
+        output = unpacked(data, lambda work: work.run(partition, batches))
         if not entries:
             return output
         from pyrs.spark.executors.tracing import in_trace

@@ -45,8 +45,8 @@ def packed(value: Any, function: Any, parameter: str, spark: Any) -> bytes:
     if pickler.metrics and is_connect(spark):
         raise TypeError(f"{parameter} has a Metrics, whose counts cannot return to a client of Spark Connect")
     counts = [(each.name, spark.sparkContext.accumulator({}, _Counts(each))) for each in pickler.metrics]
-    packed: bytes = cloudpickle.dumps((file.getvalue(), counts))
-    return packed
+    data: bytes = cloudpickle.dumps((file.getvalue(), counts))
+    return data
 
 
 def unpacked(data: bytes, use: Callable[[Any], Iterator[Any]]) -> Generator[Any, None, None]:
@@ -64,10 +64,10 @@ def unpacked(data: bytes, use: Callable[[Any], Iterator[Any]]) -> Generator[Any,
 def pickled(function: Any, parameter: str, receiver: str) -> bytes:
     """Return a function as bytes for a process that runs it."""
     try:
-        pickled: bytes = cloudpickle.dumps(function)
+        data: bytes = cloudpickle.dumps(function)
     except Exception as error:
         raise TypeError(_why_not_pickled(function, parameter, receiver, error)) from error
-    return pickled
+    return data
 
 
 class _Pickler(cloudpickle.CloudPickler):  # type: ignore[misc]
