@@ -184,9 +184,9 @@ class PublisherTask(NamedTuple):
     values: tuple[bytes, ...]
 
     def run(self, partition: int, batches: Iterable[Any]) -> Iterator[Any]:
-        """Yield the batches of the Publishers whose numbers are in the input.
+        """Yield the batches of the Publisher whose number is the input.
 
-        The input of a task is one number, or several after ``coalesce``.
+        The input is one number, or none if there are no values. After ``coalesce``, ``partition`` is another number.
 
         Raises:
             PartitionFailed: the factory raised, or the Publisher failed; that error is the cause.
