@@ -70,7 +70,7 @@ class Call(NamedTuple):
 class TestEnvironment:
     """The timeouts of a verification and the errors recorded in one test.
 
-    A test must not raise into the Publisher under test, and many signals arrive on other threads. So errors are
+    A Publisher may suppress the exceptions of its Subscriber, and many signals arrive on other threads. So errors are
     recorded with ``flop`` and raised by ``verify_no_async_errors``. Each test has its own environment and
     checks it at the end, so no error is lost or attributed to another test.
 
