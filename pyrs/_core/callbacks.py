@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NoReturn, TypeVar
@@ -19,9 +20,10 @@ T = TypeVar("T")
 class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
     """A Subscriber that calls the given callables.
 
-    It is also the Subscription that ``subscribe`` returns. If ``on_next`` raises, the stream is cancelled (§2.13). The
-    error of any callable is reported as dropped; an interrupt or exit propagates. An error signal without an
-    ``on_error`` callable is reported as dropped too.
+    It is also the Subscription that ``subscribe`` returns. A Publisher may call ``on_subscribe`` on another thread;
+    requests before that wait for the Subscription. If ``on_next`` raises, the stream is cancelled (§2.13). The error of
+    any callable is reported as dropped; an interrupt or exit propagates. An error signal without an ``on_error``
+    callable is reported as dropped too.
 
     Args:
         request: the first request; None for unbounded demand, 0 for none.
@@ -42,7 +44,8 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
         self._next = on_next
         self._error = on_error
         self._complete = on_complete
-        self._first_request = UNBOUNDED if request is None else min(checked_natural(request, "request"), UNBOUNDED)
+        first = UNBOUNDED if request is None else min(checked_natural(request, "request"), UNBOUNDED)
+        self._unsent: deque[int] = deque([first] if first else [])  # requests that wait for the Subscription
         self._subscription: Subscription | None = None
         self._over = False
         # Makes ``consume`` stop: after a terminal signal, a cancel or an illegal request (3.9). Set after upstream was
@@ -57,8 +60,8 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
         if self._over:  # cancelled since the check above, on another thread
             self._subscription = None  # type: ignore[unreachable]
             subscription.cancel()
-        elif self._first_request:
-            subscription.request(self._first_request)
+        else:
+            self._send_requests()
 
     def on_next(self, element: T, /) -> None:
         if element is None:
@@ -110,12 +113,20 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
                 hooks.report(error, "raised by the on_complete callback")
 
     def request(self, n: int, /) -> None:
+        n = min(checked_integer(n, "n"), UNBOUNDED)  # 3.17: the maximum of a Java long
         subscription = self._subscription
         if subscription is not None:
-            n = min(checked_integer(n, "n"), UNBOUNDED)  # 3.17: the maximum of a Java long
             subscription.request(n)
             if n <= 0:
                 self._stops = True
+        elif not self._over:
+            self._unsent.append(n)
+            if self._subscription is not None:  # stored since the first check, so on_subscribe may not send this n
+                self._send_requests()
+
+    def _send_requests(self) -> None:
+        for n in hooks.emptied(self._unsent):  # each of them is sent by one thread
+            self.request(n)
 
     def cancel(self) -> None:
         if self._over:

@@ -1,4 +1,4 @@
-"""A request from another thread between ``on_subscribe`` and the subscription to upstream is not lost."""
+"""A request before ``on_subscribe``, or between it and the subscription to upstream, is not lost."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 import pyrs
+from pyrs import schedulers
 from pyrs._core.serial import SerialSubscription
+from pyrs.errors import NonPositiveRequest
+from pyrs.sinks import SubmissionPublisher
 from pyrs.testing import TestSubscriber
 from tests.waiting import DEADLINE, run_on_threads
 
@@ -85,3 +88,28 @@ def test_cancel_before_an_interrupt_of_on_subscribe_releases_the_subscriber(name
     with pytest.raises(KeyboardInterrupt):
         STREAMS[name][0]().subscribe(Interrupting())
     assert kept[0]._subscriber is None
+
+
+@pytest.mark.parametrize("chain", [lambda publisher: publisher, lambda publisher: publisher.map(int)])
+def test_request_before_on_subscribe_is_sent_when_the_subscription_arrives(chain: Callable[[Any], Any]) -> None:
+    clock = schedulers.VirtualTime()
+    elements: list[int] = []
+    with SubmissionPublisher[int](clock) as publisher:
+        subscription = chain(publisher).subscribe(on_next=elements.append, request=1)
+        subscription.request(2)
+        for n in range(4):
+            publisher.submit(n)
+        clock.run()
+        assert elements == [0, 1, 2]
+        subscription.request(1)
+        clock.run()
+        assert elements == [0, 1, 2, 3]
+
+
+def test_illegal_request_before_on_subscribe_fails_the_stream() -> None:
+    clock = schedulers.VirtualTime()
+    errors: list[BaseException] = []
+    with SubmissionPublisher[int](clock) as publisher:
+        publisher.subscribe(on_error=errors.append, request=0).request(0)
+        clock.run()
+    assert [type(error) for error in errors] == [NonPositiveRequest]
