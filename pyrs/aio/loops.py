@@ -34,7 +34,15 @@ def background_loop() -> asyncio.AbstractEventLoop:
         _loop = loop
     # Started without the lock, because the thread may run a finalizer that needs it. The loop accepts calls before it
     # runs.
-    Thread(target=_run, args=(loop,), name="pyrs-asyncio", daemon=True).start()
+    thread = Thread(target=_run, args=(loop,), name="pyrs-asyncio", daemon=True)
+    try:
+        thread.start()
+    except BaseException:
+        if thread.ident is None:  # the system has no more threads: the next call must not return a loop that never runs
+            with _lock:
+                _loop = None
+            loop.close()
+        raise
     if not ready.wait(30):
         raise RuntimeError("the background loop did not start within 30 seconds")
     return loop

@@ -168,3 +168,17 @@ def test_background_loop_is_shared() -> None:
         return loops.background_loop()
 
     assert asyncio.run(here()) is loops.background_loop()
+
+
+def test_background_loop_starts_after_the_system_had_no_thread_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(loops, "_loop", None)
+    with monkeypatch.context() as without_threads:
+        without_threads.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            loops.background_loop()
+    runs = threading.Event()
+    loops.background_loop().call_soon_threadsafe(runs.set)
+    assert runs.wait(DEADLINE)
