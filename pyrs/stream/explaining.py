@@ -146,6 +146,10 @@ def explain(publisher: Any) -> Explanation:
 def _steps(publisher: Any, branch: tuple[int, ...]) -> Iterator[ExplainedStep]:
     while getattr(type(publisher), "wraps_source", False) is True:
         publisher = publisher.source
+    if type(publisher).__module__.partition(".")[0] != "pyrs":
+        # The attributes of a third-party Publisher may have the names that this module reads, and other meanings.
+        yield ExplainedStep(clipped(repr(publisher), _MAX_CALL), None, *Trait(), branch)
+        return
     stages = getattr(publisher, "stages", ())
     if isinstance(publisher, IterablePublisher):
         yield _step(publisher, publisher.name, publisher.site, branch)

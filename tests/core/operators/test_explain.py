@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 from xml.dom import minidom
 
 import pytest
@@ -97,15 +98,26 @@ def test_source_without_elements_needs_no_demand(source: pyrs.Stream[object]) ->
     assert [step.demand for step in source.explain().steps] == ["not needed"]
 
 
+class Own(pyrs.Publisher[int]):
+    def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
+        raise AssertionError("explain does not subscribe")
+
+    def __repr__(self) -> str:
+        return "Own()"
+
+
 def test_third_party_publisher_is_a_source() -> None:
-    class Own(pyrs.Publisher[int]):
-        def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
-            raise AssertionError("explain does not subscribe")
-
-        def __repr__(self) -> str:
-            return "Own()"
-
     assert [step.call for step in pyrs.Stream(Own()).map(str).explain().steps] == ["Own()", "map(str)"]
+
+
+@pytest.mark.parametrize(
+    "attributes", [{"site": "https://example.com"}, {"stages": ["bronze"]}, {"source": "orders"}, {"call": "GET"}]
+)
+@pytest.mark.parametrize("name", ["Orders", "Delay"])  # ``Delay`` is also the name of a class of pyrs
+def test_attributes_of_a_third_party_publisher_are_not_read(name: str, attributes: dict[str, Any]) -> None:
+    publisher = type(name, (Own,), attributes)()
+    step, mapped = pyrs.Stream(publisher).map(str).explain().steps
+    assert (step.call, step.site, mapped.call) == (repr(publisher), None, "map(str)")
 
 
 def test_svg_is_valid_and_escapes_calls() -> None:
