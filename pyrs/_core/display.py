@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from reprlib import Repr
 from typing import Any
 
-_short = Repr()
+
+class _Short(Repr):
+    """Formats bytes like strings: ``Repr`` would format the whole value first."""
+
+    repr_bytes = repr_bytearray = Repr.repr_str
+
+
+_short = _Short()
 _short.maxlist = _short.maxtuple = _short.maxset = _short.maxdict = 4
 _short.maxother = _short.maxstring = 40
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
@@ -205,3 +206,15 @@ def test_subscribers_share_an_iterator() -> None:
     stream = pyrs.from_iterable(iterator)
     assert stream.take(2).collect() == [0, 1]
     assert stream.collect() == [2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray])
+def test_repr_of_a_source_formats_only_a_part_of_long_bytes(kind: type) -> None:
+    element = kind(4_000_000)
+    tracemalloc.start()
+    try:
+        stream = pyrs.just(element)
+        assert tracemalloc.get_traced_memory()[1] < 100_000
+    finally:
+        tracemalloc.stop()
+    assert len(repr(stream)) < 50
