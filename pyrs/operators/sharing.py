@@ -187,7 +187,8 @@ class _Feed(Input[Any]):
         if error is None:
             raise NullSignal("on_error(None)")
         unobserved = isinstance(self._hub, AlignedHub) and not self._hub._subscriptions
-        if not self._close() or self._hub.try_emit_error(error) is not EmitResult.OK:
+        # Not try_emit_error, which raises if the argument is not an exception: then no Subscriber would be notified.
+        if not self._close() or self._hub._end(error) is not EmitResult.OK:
             hooks.on_error_dropped(error, "the connection of a shared stream was cancelled or has terminated")
         elif unobserved:  # also if a later Subscriber may receive it, after buffered elements
             self._hub._report_error(_UNOBSERVED)

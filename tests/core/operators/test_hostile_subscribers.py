@@ -1,7 +1,8 @@
-"""Subscribers and functions that send illegal requests, cancel or demand at unusual moments."""
+"""Illegal requests, and cancels and demand at unusual moments; a source with an illegal argument of on_error."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import pyrs
 from pyrs.operators import switching
 from pyrs.testing import TestPublisher, TestSubscriber
+from tests.core.support import RecordingSubscription
 from tests.operator_registry import SAMPLES
 from tests.waiting import DEADLINE
 
@@ -108,3 +110,15 @@ def test_switch_on_first_forwards_unbounded_demand_unchanged() -> None:
     stream = pyrs.range(4).concat(pyrs.empty()).do_on_request(requests.append)
     assert stream.switch_on_first(lambda signal, whole: whole).collect() == [0, 1, 2, 3]
     assert requests == [1, pyrs.UNBOUNDED]
+
+
+@pytest.mark.parametrize("shared", [pyrs.Stream.share, pyrs.Stream.cache])
+def test_argument_of_on_error_that_is_no_exception_is_forwarded(shared: Callable[[Any], pyrs.Stream[Any]]) -> None:
+    class Failing(pyrs.Publisher[int]):
+        def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
+            subscriber.on_subscribe(RecordingSubscription())
+            subscriber.on_error("down")  # type: ignore[arg-type]
+
+    errors: list[Any] = []
+    shared(pyrs.Stream(Failing())).subscribe(on_error=errors.append)
+    assert errors == ["down"]
