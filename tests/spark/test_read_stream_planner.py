@@ -20,6 +20,7 @@ import pyrs
 from pyrs.spark.schema.rows import RowEncoder
 from pyrs.spark.source import buffer, publishers
 from pyrs.spark.source.buffer import OffsetRefused, ReplayBuffer
+from pyrs.spark.source.elements import Elements
 from pyrs.spark.source.journal import Journal
 from pyrs.spark.source.reader import reader_source
 from pyrs.testing import TestPublisher, Violation
@@ -507,6 +508,27 @@ def test_a_misfit_batch_fails_after_the_batches_before_it(driver: Callable[..., 
         assert read(planner, 1) == [0]
         with pytest.raises(RuntimeError, match=text):
             eventually(planner.plan)
+
+
+def test_buffered_elements_after_a_misfit_do_not_hide_its_error(
+    driver: Callable[..., Driver], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Elements, "chunk", 2)
+    wrong = pyarrow.RecordBatch.from_pydict({"m": [1]})
+    sources: dict[bool, list[Any]] = {
+        True: [batch_of(0), wrong, batch_of(2), batch_of(3)],
+        False: [(0,), ("one",), (2,), (3,)],
+    }
+    for whole, elements in sources.items():
+        planner = driver(pyrs.from_iterable(elements), whole=whole).planner()
+        planner.reader.prepareForTriggerAvailableNow()  # the end would be taken for a completion
+        assert planner.plan() == [0]
+        with pytest.raises(RuntimeError, match="SchemaMisfit: element 1"):
+            planner.plan()
+        again = driver(pyrs.from_iterable(elements), whole=whole, on_restart=lambda _: None).planner()
+        start = again.reader.initialOffset()
+        with pytest.raises(RuntimeError, match="SchemaMisfit: element 1"):
+            again.rows(start, {**start, "sequence": 4})
 
 
 def test_a_restart_function_supplies_batches_from_a_row(driver: Callable[..., Driver]) -> None:

@@ -112,7 +112,7 @@ class ReplayBuffer:
         elif what == "latest":
             return [json.dumps(self._latest(start, bool(request.get("finish")), wanted)).encode()]
         elif what == "report":
-            waiting = self._elements.rows_in(len(self._intake)) if self._intake else 0
+            waiting = self._elements.rows_in(self._waiting()) if self._intake else 0
             sequence = max(self._encoded + waiting, self._end) if self._intake else self._end
         elif what == "commit" and end:
             self._commit(end)
@@ -179,8 +179,8 @@ class ReplayBuffer:
                 intake.wait(_CHECK_SECONDS)  # also after a batch without rows
                 if not wanted():
                     raise ConnectionError("the query no longer waits for an answer")
-        error = self._error or intake.error  # read before len(intake): then the intake has all elements
-        if error is not None and end == position and not len(intake):
+        error = self._error or intake.error  # read before the elements: then the intake has all of them
+        if error is not None and end == position and not self._waiting():
             raise error
         return self._as_json(end) if start is None or end > position or start.epoch == self._epoch else start._asdict()
 
@@ -200,7 +200,7 @@ class ReplayBuffer:
         while last > self._end:
             self._cut(min(last - self._end, self._max_rows))
             error, ended = self._error or intake.error, intake.ended
-            if last > self._end and not (len(intake) or self._pending):
+            if last > self._end and not (self._waiting() or self._pending):
                 if error is not None:
                     raise error
                 if ended:
@@ -289,6 +289,13 @@ class ReplayBuffer:
             self._intake = Intake(publisher)
             self._fill()
         return self._intake
+
+    def _waiting(self) -> int:
+        """Return the number of received elements that will be encoded.
+
+        There are none after an element that does not fit.
+        """
+        return 0 if self._error is not None else len(self._begun())
 
     def _fill(self) -> None:
         """Request elements up to the capacity."""
