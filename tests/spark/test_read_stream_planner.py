@@ -8,6 +8,7 @@ from asyncio import CancelledError
 from collections.abc import Callable, Iterator
 from math import inf
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pyarrow
@@ -21,6 +22,7 @@ from pyrs.spark.schema.rows import RowEncoder
 from pyrs.spark.source import buffer, publishers
 from pyrs.spark.source.buffer import OffsetRefused, ReplayBuffer
 from pyrs.spark.source.elements import Elements
+from pyrs.spark.source.intake import Intake
 from pyrs.spark.source.journal import Journal
 from pyrs.spark.source.reader import reader_source
 from pyrs.testing import TestPublisher, Violation
@@ -180,6 +182,30 @@ def test_the_stop_of_the_session_cancels(driver: Callable[..., Driver]) -> None:
     publisher.await_cancelled()
     with pytest.raises((RuntimeError, OSError)):
         planner.plan()
+
+
+def test_the_end_cancels_a_publisher_that_emits_within_request() -> None:
+    paused, resumed, closed = Event(), Event(), Event()
+    pulled = []
+
+    def rows() -> Iterator[tuple[int]]:
+        try:
+            for n in range(100):
+                pulled.append(n)
+                if n == 1:
+                    paused.set()
+                    resumed.wait(DEADLINE)
+                yield (n,)
+        finally:
+            closed.set()
+
+    intake = Intake(pyrs.from_iterable(rows()))
+    intake.allow(100)
+    assert paused.wait(DEADLINE)
+    intake.end(None)
+    resumed.set()
+    assert closed.wait(DEADLINE)
+    assert pulled == [0, 1]
 
 
 # A process has ended, and another one continues from its checkpoint.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from threading import Condition, Thread
+from threading import Condition, Thread, current_thread
 from typing import Any
 
 from pyrs._core import hooks
@@ -33,7 +33,8 @@ class Intake(Subscriber[Any]):
         self.received = 0
         self.ended = False
         self.error: BaseException | None = None
-        Thread(target=self._run, name="pyrs-spark-demand", daemon=True).start()
+        self._thread = Thread(target=self._run, name="pyrs-spark-demand", daemon=True)
+        self._thread.start()
 
     def allow(self, count: int) -> None:
         """Allow ``count`` more elements, which the thread of this object requests."""
@@ -77,8 +78,10 @@ class Intake(Subscriber[Any]):
         """Buffer the element."""
         if element is None:
             raise NullSignal("element must not be None (2.13)")
-        if self.ended:
-            return  # 2.8
+        if self.ended:  # 2.8
+            if current_thread() is self._thread:
+                self._cancel()  # otherwise the publisher would emit all requested elements before request() returns
+            return
         if self.received >= self._requested:
             self.end(DemandExceeded(f"element number {self.received + 1} where {self._requested} were requested"))
             return
@@ -131,10 +134,17 @@ class Intake(Subscriber[Any]):
                 if self.ended or subscription is None:
                     break
                 subscription.request(count)
-            subscription, self._subscription = self._subscription, None
-            if subscription is not None:  # the publisher has not terminated
-                subscription.cancel()
+            self._cancel()
         except BaseException as error:
             if self.ended:
                 hooks.on_error_dropped(error, "in the publisher of read_stream")
             self.end(error)
+
+    def _cancel(self) -> None:
+        """Cancel the subscription, unless the publisher has terminated.
+
+        Called on the thread of this object (2.7).
+        """
+        subscription, self._subscription = self._subscription, None
+        if subscription is not None:
+            subscription.cancel()
