@@ -189,6 +189,14 @@ def test_an_error_of_the_function_cancels_upstream(spark: Any) -> None:
     source.await_cancelled()
 
 
+def test_a_coroutine_that_the_function_returns_is_an_error(spark: Any) -> None:
+    async def store(df: Any) -> None:
+        raise AssertionError("nothing awaits this")
+
+    with pytest.raises(TypeError, match="the function returned a coroutine, and nothing awaits it here"):
+        ps.for_each_frame(tuples(3), SCHEMA, lambda df: store(df)).block(JOB_DEADLINE)
+
+
 def test_a_jvm_that_ends_between_two_frames_fails_the_result(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     source: TestPublisher[Any] = TestPublisher(timeout=JOB_DEADLINE)
     counted: TestSubscriber[int] = TestSubscriber(None)

@@ -15,6 +15,7 @@ from pyspark.sql import types as spark_types
 from pyrs import schedulers
 from pyrs._core.context import bound
 from pyrs._core.display import name_of
+from pyrs._core.fusion import checked_result
 from pyrs._core.inputs import QueuedInput
 from pyrs._core.validation import checked_callable, checked_natural, checked_publisher, checked_seconds
 from pyrs.api import Publisher, Subscriber
@@ -176,7 +177,7 @@ class _MicroFramesRun(JobRun[int]):
         try:
             frames = self._frames
             frame = _dataframe(frames.spark, frames.encoder, rows, first)
-            bound(partial(frames.fn, frame), self._context)()
+            checked_result(bound(partial(frames.fn, frame), self._context)())
         except BaseException as error:
             self._job_raised(error)
         else:
