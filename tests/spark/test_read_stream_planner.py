@@ -6,6 +6,7 @@ import logging
 import socket
 from asyncio import CancelledError
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from math import inf
 from pathlib import Path
 from threading import Event
@@ -377,6 +378,19 @@ def test_a_planner_without_a_start_offset_remembers_it(
         assert planner.rows(position, end) == rows
         position = end
     publisher.await_requested(9)
+
+
+def test_a_query_with_one_batch_waits_for_the_first_element(
+    driver: Callable[..., Driver], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyrs.spark.source.buffer._FIRST_SECONDS", DEADLINE)
+    publisher: TestPublisher[Any] = TestPublisher(timeout=DEADLINE)
+    planner = driver(publisher).planner()
+    start, everything = planner.reader.initialOffset(), type("ReadAllAvailable", (), {})()
+    with ThreadPoolExecutor(1) as threads:
+        end = threads.submit(planner.reader.latestOffset, start, everything)
+        publisher.await_requested(6).next((0,))
+        assert planner.rows(start, end.result(DEADLINE)) == [0]
 
 
 def test_the_initial_offset_may_be_requested_after_the_first_batch(driver: Callable[..., Driver]) -> None:

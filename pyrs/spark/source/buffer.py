@@ -110,7 +110,8 @@ class ReplayBuffer:
         if what == "initial":
             sequence = self._base
         elif what == "latest":
-            return [json.dumps(self._latest(start, bool(request.get("finish")), wanted)).encode()]
+            finish, once = bool(request.get("finish")), bool(request.get("once"))
+            return [json.dumps(self._latest(start, finish, once, wanted)).encode()]
         elif what == "report":
             waiting = self._elements.rows_in(self._waiting()) if self._intake else 0
             sequence = max(self._encoded + waiting, self._end) if self._intake else self._end
@@ -151,8 +152,14 @@ class ReplayBuffer:
     def _as_json(self, sequence: int | None) -> dict[str, Any] | None:
         return None if sequence is None else {"epoch": self._epoch, "sequence": sequence}
 
-    def _latest(self, start: Offset | None, finish: bool, wanted: Callable[[], bool]) -> dict[str, Any] | None:
-        """Return the end of the next batch, which is its start if no row is available."""
+    def _latest(
+        self, start: Offset | None, finish: bool, once: bool, wanted: Callable[[], bool]
+    ) -> dict[str, Any] | None:
+        """Return the end of the next batch, which is its start if no row is available.
+
+        ``finish`` is True with ``availableNow``: only the end of the publisher ends the batches. ``once`` is True with
+        ``Trigger.Once``, which requests one offset only.
+        """
         position = self._end if start is None else self._position(start)
         intake = self._begun()
         end = position
@@ -163,8 +170,8 @@ class ReplayBuffer:
                 end = segment.end
         left = self._max_rows - (end - position)
         if end == self._end and left > 0:
-            if start is None and end == position and not self._pending:
-                # With availableNow, Spark before 4.2 requests this offset only, just after the subscription.
+            if (start is None or once) and end == position and not self._pending:
+                # This offset may be the only one, just after the subscription, also with availableNow before Spark 4.2.
                 intake.wait(_FIRST_SECONDS)
             while True:
                 # This is read before the elements: once the intake has ended, it has all elements.

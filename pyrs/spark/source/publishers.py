@@ -52,7 +52,8 @@ def read_stream(
     query, after the rows before it, with an error that names the element, the field and both types. An error of the
     publisher, and on a cluster a row that exceeds ``spark.rpc.message.maxSize`` (128 MiB), fail the query in the same
     way. When the publisher completes, the query waits without new batches; with ``trigger(availableNow=True)`` the
-    query ends then (before PySpark 4.2 it reads one batch).
+    query ends then. With ``trigger(once=True)``, and before PySpark 4.2 with ``availableNow`` as well, the query reads
+    one batch, and waits at most a second for the first element.
 
     With ``as_="arrow"`` each element is a ``pyarrow.RecordBatch`` with the columns of the schema: matched by name, and
     cast if that is lossless, also within structs, lists and maps. Offsets, ``max_rows`` and the function of

@@ -128,7 +128,7 @@ def reader_source(name: str, schema: Any, host: str, port: int, token: bytes) ->
             return self._request_json("initial")
 
         def after(self, start: Any, limited: bool) -> Any:
-            return self._request_json("latest", start=start, finish=self._finish)
+            return self._request_json("latest", start=start, finish=self._finish, once=not limited)
 
         def latest(self) -> Any:
             return self._request_json("report")
