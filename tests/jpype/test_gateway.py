@@ -330,3 +330,10 @@ def test_ctrl_c_is_handled_by_python_and_ends_a_wait_immediately() -> None:
         control.close()
     """
     assert run_in_process(program) == "interrupted False True"
+
+
+def test_booleans_of_jpype_stay_booleans() -> None:
+    with jvm.launch() as bridge:
+        array_list = bridge.java_class("java.util.ArrayList")
+        boxed = jpype.JClass("java.util.List").of(True).get(0)  # in JPype an instance of int
+        assert str(array_list([boxed, jpype.JBoolean(False), {"a": boxed}])) == "[true, false, {a=true}]"

@@ -34,6 +34,8 @@ def converter_for(kind: type) -> Callable[[Any], Any] | None:
     numpy = sys.modules.get("numpy")
     if numpy is not None and issubclass(kind, numpy.generic):
         return _row(kind, _numpy_rows(numpy))
+    if any(base.__name__ == "_JBoolean" and base.__module__ == "_jpype" for base in kind.__mro__):
+        return bool  # JPype's JBoolean and java.lang.Boolean are subclasses of int
     pyarrow = sys.modules.get("pyarrow")
     if pyarrow is not None and issubclass(kind, pyarrow.RecordBatch):
         return arrow_extension
