@@ -31,7 +31,7 @@ public final class Families {
         } else if (publisher instanceof Flow.Publisher) {
             ((Flow.Publisher<Object>) publisher).subscribe(stream);
         } else if (publisher instanceof CompletionStage) {
-            new StageSubscription((CompletionStage<Object>) publisher, stream).start();
+            StageSubscription.subscribe((CompletionStage<Object>) publisher, stream);
         } else {
             throw new IllegalArgumentException("a " + publisher.getClass().getName() + " is not a Publisher");
         }
