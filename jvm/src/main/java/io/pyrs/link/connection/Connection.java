@@ -158,7 +158,7 @@ public final class Connection {
     private void write() {
         while (!finished.get()) {
             parked = true;
-            if (!outbox.hasWork() && !finished.get()) {
+            if (!outbox.needsWriter() && !finished.get()) {
                 LockSupport.parkNanos(this, HOUSEKEEPING_NANOS);
             }
             parked = false;

@@ -147,11 +147,19 @@ public final class Outbox {
         open = true;
     }
 
-    public boolean hasWork() {
+    private boolean hasWork() {
         return open && !closed && (isQueued() || last != null);
     }
 
     private boolean isQueued() {
+    /**
+     * Returns whether frames wait and no thread writes. A thread that writes also writes the frames that are queued in
+     * the meantime, or wakes the writer thread.
+     */
+    public boolean needsWriter() {
+        return hasWork() && !writing.get();
+    }
+
         return !control.isEmpty() || !ready.isEmpty();
     }
 

@@ -217,6 +217,31 @@ public class ConnectionTest {
         other.close();
     }
 
+    /** A peer that does not read, such as a stopped process, must not cost processor time. */
+    @Test(timeOut = 120_000)
+    public void writerThreadWaitsWhileAnotherThreadIsBlockedInAWrite() throws Exception {
+        CountDownLatch rounds = new CountDownLatch(1_000);
+        Connection each = FakePython.listener(TOKEN, 2_000, rounds::countDown);
+        each.start();
+        try (FakePython peer = new FakePython(each.port(), TOKEN)) {
+            assertTrue(peer.isProven());
+            Thread emitting = new Thread(() -> {
+                while (each.isOpen()) {
+                    each.session().outbox().control(Frames.frame(FrameType.NEXT, 2, new byte[Frames.MAX_BODY]));
+                    each.session().outbox().flush();
+                }
+            });
+            emitting.setDaemon(true);
+            emitting.start();
+            for (int frames = 0; frames < 100; frames++) {
+                each.session().outbox().control(Frames.request(2, 1)); // remains queued while the thread is blocked
+                assertFalse(rounds.await(20, TimeUnit.MILLISECONDS), "the writer thread does not wait");
+            }
+        } finally {
+            each.close();
+        }
+    }
+
     @Test(timeOut = 120_000)
     public void callTimesOutAndLateAnswerIsDropped() throws Exception {
         long began = System.nanoTime();

@@ -33,6 +33,11 @@ final class FakePython implements Closeable {
 
     /** Creates the Java side of a link, which is not started. */
     static Connection listener(byte[] token, long callTimeoutMillis) throws IOException {
+        return listener(token, callTimeoutMillis, () -> {});
+    }
+
+    /** Creates the Java side of a link, whose writer thread runs {@code housekeeping} after each round. */
+    static Connection listener(byte[] token, long callTimeoutMillis, Runnable housekeeping) throws IOException {
         return new Connection(
                 "test",
                 token.clone(),
@@ -41,7 +46,7 @@ final class FakePython implements Closeable {
                 4096,
                 256,
                 callTimeoutMillis,
-                () -> {},
+                housekeeping,
                 () -> {});
     }
 
