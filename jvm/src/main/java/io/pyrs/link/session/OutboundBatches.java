@@ -86,7 +86,11 @@ final class OutboundBatches extends Outbox.Source {
             if ((int) GATE.getVolatile(this) == EMITTING) {
                 return false;
             }
-            // The writer copies a buffer, which takes a few microseconds at most.
+            // The writer copies a buffer, which takes a few microseconds at most. Even these calls fail under
+            // BlockHound.
+            if (CallingThread.isNonBlocking()) {
+                continue;
+            }
             if (attempt % 64 == 0) {
                 Thread.yield();
             } else {

@@ -121,12 +121,13 @@ public final class Outbox {
      * Writes the queued frames unless another thread does. Leaves the rest to the writer thread after some rounds.
      *
      * <p>A virtual thread leaves all of them to the writer thread. An interrupt of a virtual thread that waits in a
-     * write closes the socket. A virtual thread that is not scheduled would keep the role of the writer.
+     * write closes the socket. A virtual thread that is not scheduled would keep the role of the writer. A thread of
+     * Reactor or RxJava that must not block does likewise: BlockHound would make the write fail, and lose its frames.
      */
     public void flush() {
         boolean written = false;
         try {
-            written = !VirtualThreads.isCurrent() && write(MAX_CALLER_ROUNDS);
+            written = CallingThread.mayBlock() && write(MAX_CALLER_ROUNDS);
         } finally {
             if (!written) {
                 wake.run();
@@ -151,7 +152,6 @@ public final class Outbox {
         return open && !closed && (isQueued() || last != null);
     }
 
-    private boolean isQueued() {
     /**
      * Returns whether frames wait and no thread writes. A thread that writes also writes the frames that are queued in
      * the meantime, or wakes the writer thread.
@@ -160,6 +160,7 @@ public final class Outbox {
         return hasWork() && !writing.get();
     }
 
+    private boolean isQueued() {
         return !control.isEmpty() || !ready.isEmpty();
     }
 

@@ -17,6 +17,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.testng.SkipException;
 import org.testng.annotations.Test;
+import reactor.core.scheduler.Schedulers;
 
 public class OutboxTest {
     /** A socket that is closed after {@link Outbox#flush} would lose the frame. */
@@ -217,6 +218,34 @@ public class OutboxTest {
         assertEquals(wakes.get(), 1);
         outbox.flush();
         assertEquals(writers, List.of(Thread.currentThread()));
+    }
+
+    /** BlockHound makes a write on such a thread fail, which would lose the frames of this and of other streams. */
+    @Test(timeOut = 60_000)
+    public void threadThatMustNotBlockLeavesItsFramesToTheWriterThread() throws Exception {
+        List<Thread> writers = new ArrayList<>();
+        AtomicInteger wakes = new AtomicInteger();
+        Outbox outbox = new Outbox(
+                new Outbox.Sink() {
+                    @Override
+                    public void write(byte[] bytes, int offset, int length) {
+                        writers.add(Thread.currentThread());
+                    }
+
+                    @Override
+                    public void flush() {}
+                },
+                wakes::incrementAndGet);
+        outbox.open();
+        outbox.control(Frames.request(3, 1));
+        CountDownLatch flushed = new CountDownLatch(1);
+        Schedulers.parallel().schedule(() -> {
+            outbox.flush();
+            flushed.countDown();
+        });
+        flushed.await();
+        assertEquals(writers, List.of());
+        assertEquals(wakes.get(), 1);
     }
 
     private static Thread virtual(Runnable task) throws ReflectiveOperationException {
