@@ -45,6 +45,28 @@ class TestCallables:
         total = java.call(java.static(FLUX, "range", 1, 4), "reduce", add)
         assert bridge.from_jvm(total).collect(timeout=DEADLINE) == [10]
 
+    def test_failed_conversion_keeps_the_function_for_its_other_objects(self, bridge: Bridge) -> None:
+        def increment(x: int) -> int:
+            return x + 1
+
+        def export_and_drop() -> None:
+            bridge.to_jvm_callable(lambda x: x, FUNCTION)
+
+        before = bridge.stats()["handles"]
+        flux = bridge.java_class(FLUX).just(1).map(bridge.to_jvm_callable(increment, FUNCTION))
+        for interface in ("java.util.function.Functoin", "java.util.List"):
+            with pytest.raises(JavaError):
+                bridge.to_jvm_callable(increment, interface)
+        export_and_drop()
+        gc = bridge.java_class("java.lang.System").gc
+
+        def is_released() -> bool:
+            gc()
+            return bool(bridge.stats()["handles"] <= before + 1)
+
+        collected(is_released)  # with it, Java would release the function of the failed calls
+        assert bridge.from_jvm(flux).collect(timeout=DEADLINE) == [2]
+
     def test_function_may_return_a_publisher(self, bridge: Bridge, java: Java, recorder: Any) -> None:
         repeat = bridge.to_jvm_callable(lambda x: pyrs.from_iterable([x] * x), FUNCTION)
         java.call(java.call(java.static(FLUX, "range", 1, 3), "concatMap", repeat), "subscribe", recorder)

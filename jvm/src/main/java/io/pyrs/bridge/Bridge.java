@@ -162,23 +162,32 @@ public final class Bridge {
      * @param interfaceName null for java.util.function.Function
      */
     public Object stage(long request, long handle, String interfaceName, Map<?, ?> options) throws Exception {
-        return calls.once(request, () -> new PythonStage(
-                        session(),
-                        session().handles().receipt(ObjectKind.OBJECT, handle),
-                        load(interfaceName),
-                        options(options))
-                .proxy(loader));
+        return calls.once(request, () -> {
+            Class<?> type = load(interfaceName);
+            StreamOptions chosen = options(options);
+            return withReceipt(handle, reference -> new PythonStage(session(), reference, type, chosen).proxy(loader));
+        });
     }
 
     /** Returns an object that implements a functional interface with a Python function. */
     public Object callable(long request, long handle, String interfaceName, Map<?, ?> options) throws Exception {
-        return calls.once(request, () -> new PythonCallable(
-                        session(),
-                        session().handles().receipt(ObjectKind.OBJECT, handle),
-                        load(interfaceName),
-                        options == null ? Map.of() : options,
-                        loader)
-                .proxy(loader));
+        return calls.once(request, () -> {
+            Class<?> type = load(interfaceName);
+            Map<?, ?> given = options == null ? Map.of() : options;
+            return withReceipt(
+                    handle, reference -> new PythonCallable(session(), reference, type, given, loader).proxy(loader));
+        });
+    }
+
+    /**
+     * Creates the mirror of a function. If that fails, the handle is not released: Python discounts the receipt, and
+     * other mirrors may have the same handle.
+     */
+    private Object withReceipt(long handle, Function<PeerReference, Object> make) {
+        PeerReference reference = new PeerReference(session().handles(), ObjectKind.OBJECT, handle);
+        Object mirror = make.apply(reference);
+        session().handles().releaseAfter(reference);
+        return mirror;
     }
 
     /** Returns an object of a functional interface whose method converts its first argument to plain values. */

@@ -276,13 +276,19 @@ public final class Handles implements References {
     /** Creates a separate reference, for a mirror with its own options. */
     public PeerReference receipt(ObjectKind kind, long handle) {
         PeerReference reference = new PeerReference(this, kind, handle);
-        CLEANER.register(reference, () -> recordRelease(handle, 1)); // no effect after the end of the link
+        releaseAfter(reference);
         return reference;
     }
 
     private synchronized void releaseMirror(HeldMirror lost) {
         held.remove(lost.handle, lost);
         recordRelease(lost.handle, lost.receipts);
+    /** Releases the handle once when the reference is unreachable. */
+    public void releaseAfter(PeerReference reference) {
+        long handle = reference.handle();
+        CLEANER.register(reference, () -> recordRelease(handle, 1)); // no effect after the end of the link
+    }
+
     }
 
     /** Records for the next RELEASE that a handle was received {@code receipts} times. Performs no I/O. */
