@@ -99,6 +99,11 @@ class TestOneObject:
         with pytest.raises(ConversionError, match=r"java\.lang\.Object cannot be converted to a value"):
             bridge.value_of(bridge.java_class("java.lang.Object")())
 
+    def test_value_function_returns_a_python_object_itself(self, bridge: Bridge) -> None:
+        thing = object()
+        flux = bridge.java_class("reactor.core.publisher.Flux").just([thing, 1]).map(bridge.value_function())
+        assert bridge.from_jvm(flux).collect(timeout=DEADLINE) == [[thing, 1]]
+
     def test_value_function_refuses_an_interface_with_two_methods(self, bridge: Bridge) -> None:
         with pytest.raises(JavaError, match="is not an interface with a single abstract method"):
             bridge.value_function("java.util.Iterator")

@@ -1,5 +1,6 @@
 package io.pyrs.value;
 
+import io.pyrs.PeerProxy;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -38,6 +39,17 @@ public final class ValueCopy {
         @Override
         public Object remote(int kindCode, long handle) {
             return objects.get((int) handle - 1);
+        }
+
+        /** Lets a Python object stay a reference if everything else must become a value. */
+        @Override
+        public long peerHandle(Object value) {
+            return PeerProxy.referenceOf(value) == null ? 0 : own(value);
+        }
+
+        @Override
+        public Object local(long handle) {
+            return remote(0, handle);
         }
     }
 }

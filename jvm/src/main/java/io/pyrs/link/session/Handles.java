@@ -12,7 +12,6 @@ import io.pyrs.value.References;
 import io.pyrs.value.SharedBatch;
 import java.lang.ref.Cleaner;
 import java.lang.ref.WeakReference;
-import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -237,19 +236,13 @@ public final class Handles implements References {
 
     @Override
     public long peerHandle(Object value) {
-        PeerReference reference = referenceOf(value);
+        PeerReference reference = PeerProxy.referenceOf(value);
         return reference == null ? 0 : reference.handleAt(this);
     }
 
     @Override
     public int peerKindCode(Object value) {
-        return referenceOf(value).kind().code();
-    }
-
-    /** Returns the reference of a mirror, which may be the handler of a java.lang.reflect.Proxy. */
-    private static PeerReference referenceOf(Object value) {
-        Object mirror = value instanceof Proxy ? Proxy.getInvocationHandler(value) : value;
-        return mirror instanceof PeerProxy ? ((PeerProxy) mirror).reference() : null;
+        return PeerProxy.referenceOf(value).kind().code();
     }
 
     /** Returns the mirror of a handle: the same one as long as it is reachable, then a new one. */
