@@ -179,3 +179,15 @@ def test_stage_that_returns_no_publisher_signals_type_error(bridge: Bridge, java
     assert isinstance(error, TypeError)
     assert not isinstance(error, JavaError)
     assert "Publisher" in str(error)
+
+
+def test_publisher_without_the_base_class_that_crossed_as_a_plain_object(bridge: Bridge) -> None:
+    class Numbers:
+        def subscribe(self, subscriber: Any) -> None:
+            pyrs.just(1, 2).subscribe(subscriber)
+
+    numbers = Numbers()
+    kept = bridge.java_class("java.util.ArrayList")([numbers])
+    flux = bridge.java_class("reactor.core.publisher.Flux").from_(bridge.to_jvm(numbers))
+    assert bridge.from_jvm(flux).collect(timeout=DEADLINE) == [1, 2]
+    assert bridge.value_of(kept) == [numbers]

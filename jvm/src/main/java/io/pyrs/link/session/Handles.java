@@ -38,12 +38,22 @@ public final class Handles implements References {
     /** The mirror of an object of the peer, and the number of times that its handle was received. */
     private static final class HeldMirror {
         final long handle;
+        final ObjectKind kind;
         final WeakReference<Object> mirror;
         long receipts = 1;
 
-        HeldMirror(long handle, Object mirror) {
-            this.handle = handle;
+        HeldMirror(PeerReference reference, Object mirror) {
+            this.handle = reference.handle();
+            this.kind = reference.kind();
             this.mirror = new WeakReference<>(mirror);
+        }
+
+        /**
+         * Returns whether the mirror has the interfaces of a kind. It has not if an object that is a Publisher by its
+         * methods only has crossed as a plain object before.
+         */
+        boolean isOf(ObjectKind wanted) {
+            return wanted == ObjectKind.OBJECT || wanted == kind || kind == ObjectKind.PROCESSOR;
         }
     }
 
@@ -254,13 +264,13 @@ public final class Handles implements References {
         }
         HeldMirror known = held.get(handle);
         Object mirror = known == null ? null : known.mirror.get();
-        if (mirror != null) {
+        if (mirror != null && known.isOf(ObjectKind.ofCode(kindCode))) {
             known.receipts++;
             return mirror;
         }
         PeerReference reference = new PeerReference(this, ObjectKind.ofCode(kindCode), handle);
         mirror = mirrorFactory.apply(reference);
-        HeldMirror fresh = new HeldMirror(handle, mirror);
+        HeldMirror fresh = new HeldMirror(reference, mirror);
         held.put(handle, fresh);
         CLEANER.register(reference, () -> releaseMirror(fresh));
         return mirror;
@@ -273,15 +283,15 @@ public final class Handles implements References {
         return reference;
     }
 
-    private synchronized void releaseMirror(HeldMirror lost) {
-        held.remove(lost.handle, lost);
-        recordRelease(lost.handle, lost.receipts);
     /** Releases the handle once when the reference is unreachable. */
     public void releaseAfter(PeerReference reference) {
         long handle = reference.handle();
         CLEANER.register(reference, () -> recordRelease(handle, 1)); // no effect after the end of the link
     }
 
+    private synchronized void releaseMirror(HeldMirror lost) {
+        held.remove(lost.handle, lost);
+        recordRelease(lost.handle, lost.receipts);
     }
 
     /** Records for the next RELEASE that a handle was received {@code receipts} times. Performs no I/O. */
