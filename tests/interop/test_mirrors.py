@@ -191,3 +191,4 @@ def test_publisher_without_the_base_class_that_crossed_as_a_plain_object(bridge:
     flux = bridge.java_class("reactor.core.publisher.Flux").from_(bridge.to_jvm(numbers))
     assert bridge.from_jvm(flux).collect(timeout=DEADLINE) == [1, 2]
     assert bridge.value_of(kept) == [numbers]
+    assert kept.contains(numbers)

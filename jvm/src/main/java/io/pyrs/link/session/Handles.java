@@ -255,25 +255,34 @@ public final class Handles implements References {
         return PeerProxy.referenceOf(value).kind().code();
     }
 
-    /** Returns the mirror of a handle: the same one as long as it is reachable, then a new one. */
+    /**
+     * Returns the mirror of a handle: the same one as long as it is reachable, then a new one. If this mirror lacks the
+     * interfaces of the kind, returns a separate mirror. The first one remains that of elements and arguments, so that
+     * Java collections find the object.
+     */
     @Override
     public synchronized Object remote(int kindCode, long handle) {
+        ObjectKind kind = ObjectKind.ofCode(kindCode);
         if (closed) {
-            return mirrorFactory.apply(new PeerReference(
-                    this, ObjectKind.ofCode(kindCode), handle)); // the peer needs no RELEASE after the end of the link
+            return mirrorFactory.apply(
+                    new PeerReference(this, kind, handle)); // the peer needs no RELEASE after the end of the link
         }
         HeldMirror known = held.get(handle);
         Object mirror = known == null ? null : known.mirror.get();
-        if (mirror != null && known.isOf(ObjectKind.ofCode(kindCode))) {
+        if (mirror != null && known.isOf(kind)) {
             known.receipts++;
             return mirror;
         }
-        PeerReference reference = new PeerReference(this, ObjectKind.ofCode(kindCode), handle);
-        mirror = mirrorFactory.apply(reference);
-        HeldMirror fresh = new HeldMirror(reference, mirror);
-        held.put(handle, fresh);
-        CLEANER.register(reference, () -> releaseMirror(fresh));
-        return mirror;
+        PeerReference reference = new PeerReference(this, kind, handle);
+        Object created = mirrorFactory.apply(reference);
+        if (mirror == null) {
+            HeldMirror fresh = new HeldMirror(reference, created);
+            held.put(handle, fresh);
+            CLEANER.register(reference, () -> releaseMirror(fresh));
+        } else {
+            releaseAfter(reference);
+        }
+        return created;
     }
 
     /** Creates a separate reference, for a mirror with its own options. */
