@@ -9,8 +9,10 @@ class path, and loads the classes from the jars otherwise.
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +39,10 @@ def run_typical_queries(spark: Any, folder: Path) -> None:
 
 def main(path: str) -> None:
     """Run the queries in a driver that writes the archive when it exits."""
-    options = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    os.environ["SPARK_SUBMIT_OPTS"] = f"{options} -XX:ArchiveClassesAtExit={path} -Xlog:cds=off -Xlog:cds+dynamic=off"
+    # The driver of an interrupted run also writes an archive, after make has removed its target.
+    unfinished = f"{path}.unfinished"
+    options = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ArchiveClassesAtExit={shlex.quote(unfinished)}"
+    os.environ["SPARK_SUBMIT_OPTS"] = f"{options} -Xlog:cds=off -Xlog:cds+dynamic=off"
     os.environ["PYSPARK_PYTHON"] = sys.executable
     sys.path.insert(0, str(ROOT))
     from tests.sessions import spark_session
@@ -50,6 +54,8 @@ def main(path: str) -> None:
     spark.stop()
     gateway.proc.stdin.close()
     gateway.proc.wait()
+    with suppress(FileNotFoundError):  # a JVM may not be able to write archives
+        Path(unfinished).replace(path)
 
 
 if __name__ == "__main__":

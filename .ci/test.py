@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -158,7 +159,8 @@ def options_of_drivers() -> dict[str, str]:
     options = WITHOUT_OPTIMIZING
     if DRIVER_ARCHIVE.exists():
         # A driver with another class path cannot use the archive, and must not report this on its standard output.
-        options += f" -XX:SharedArchiveFile={DRIVER_ARCHIVE} -Xlog:cds=off -Xlog:cds+dynamic=off"
+        # Spark's launcher splits the options like a shell.
+        options += f" -XX:SharedArchiveFile={shlex.quote(str(DRIVER_ARCHIVE))} -Xlog:cds=off -Xlog:cds+dynamic=off"
     return {"SPARK_SUBMIT_OPTS": options, "SPARK_LAUNCHER_OPTS": WITHOUT_OPTIMIZING}
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -166,6 +167,50 @@ def test_campaigns_run_only_with_all(runner: ModuleType) -> None:
     suites, campaign = runner.parse_arguments(["--all"])
     assert suites == [*runner.SUITES, *runner.NIGHTLY]
     assert campaign is True
+
+
+def test_drivers_accept_an_archive_in_a_folder_with_a_space(
+    runner: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    archive = tmp_path / "a folder" / "driver.jsa"
+    monkeypatch.setattr(runner, "DRIVER_ARCHIVE", archive)
+    archive.parent.mkdir()
+    archive.touch()
+    options = shlex.split(runner.options_of_drivers()["SPARK_SUBMIT_OPTS"])
+    assert f"-XX:SharedArchiveFile={archive}" in options
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_archive_of_an_interrupted_driver_is_not_used(
+    interrupted: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Make keeps a target that appears after the interrupt, and would not write a complete archive later."""
+    target = tmp_path / "driver.jsa"
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for name in ("SPARK_SUBMIT_OPTS", "PYSPARK_PYTHON"):
+        monkeypatch.setenv(name, "")
+
+    def exit_driver() -> None:
+        options = dict(word.split("=") for word in shlex.split(os.environ["SPARK_SUBMIT_OPTS"]) if "=" in word)
+        Path(options["-XX:ArchiveClassesAtExit"]).touch()
+
+    def run_typical_queries(spark: Any, folder: Path) -> None:
+        if interrupted:
+            raise KeyboardInterrupt
+
+    process = SimpleNamespace(stdin=SimpleNamespace(close=lambda: None), wait=exit_driver)
+    context = SimpleNamespace(_gateway=SimpleNamespace(proc=process))
+    session = SimpleNamespace(sparkContext=context, stop=lambda: None)
+    monkeypatch.setattr("tests.sessions.spark_session", lambda master: session)
+    archive = script("driver_archive")
+    monkeypatch.setattr(archive, "run_typical_queries", run_typical_queries)
+    if interrupted:
+        with pytest.raises(KeyboardInterrupt):
+            archive.main(str(target))
+        exit_driver()
+    else:
+        archive.main(str(target))
+    assert target.exists() is not interrupted
 
 
 def test_unknown_suite_is_a_usage_error(runner: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
