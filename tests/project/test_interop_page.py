@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import inspect
 import os
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.interop.systems import page
+from tests.interop.systems.__main__ import REPRESENTATIVE, chosen
 from tests.interop.systems.recipes import BLOCK, RECIPES, code_of, load_program, load_recipe, output_of
 from tests.interop.systems.system import load, names
 from tests.project.recipe_files import FOLDER, program_of
@@ -29,6 +31,13 @@ def test_every_recipe_has_tests_and_every_tested_system_a_recipe() -> None:
 
 def test_interop_page_is_generated_from_the_tests() -> None:
     assert page.PAGE.read_text(encoding="utf-8") == page.text(), "run `python -m tests.interop.systems --page`"
+
+
+def test_representative_systems_run_unless_others_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYRS_CAMPAIGN", raising=False)
+    for given, wanted in ([], REPRESENTATIVE), (["kafka"], {"kafka"}):
+        options = argparse.Namespace(names=given, representative=True, no_server=False, gateway=None)
+        assert {name for name, _ in chosen(options)} == wanted
 
 
 def test_site_navigation_lists_every_recipe() -> None:

@@ -85,7 +85,7 @@ def run(name: str, gateway: str) -> Result:
         status = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", *without, f"--junitxml={report}", file],
             cwd=ROOT,
-            env={**os.environ, "PYTEST_ADDOPTS": WITHOUT_SLOW_PLUGINS},
+            env={**os.environ, "PYTEST_ADDOPTS": f"{os.environ.get('PYTEST_ADDOPTS', '')} {WITHOUT_SLOW_PLUGINS}"},
             check=False,
             timeout=LONGEST_SECONDS,
         ).returncode
@@ -122,7 +122,7 @@ def chosen(options: argparse.Namespace) -> list[tuple[str, System]]:
     if unknown:
         sys.exit(f"no such system: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     wanted = {name: known[name] for name in options.names or known}
-    if representative(options):
+    if representative(options) and not options.names:
         wanted = {name: system for name, system in wanted.items() if name in REPRESENTATIVE}
     for name, system in list(wanted.items()):
         if options.no_server and system.server_process:
