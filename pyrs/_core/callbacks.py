@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NoReturn, TypeVar
@@ -45,7 +44,8 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
         self._error = on_error
         self._complete = on_complete
         first = UNBOUNDED if request is None else min(checked_natural(request, "request"), UNBOUNDED)
-        self._unsent: deque[int] = deque([first] if first else [])  # requests that wait for the Subscription
+        # The requests that wait for the Subscription. An empty deque would take 760 bytes for each subscription.
+        self._unsent = [first] if first else []
         self._subscription: Subscription | None = None
         self._over = False
         # Makes ``consume`` stop: after a terminal signal, a cancel or an illegal request (3.9). Set after upstream was
@@ -125,7 +125,12 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
                 self._send_requests()
 
     def _send_requests(self) -> None:
-        for n in hooks.emptied(self._unsent):  # each of them is sent by one thread
+        unsent = self._unsent
+        while unsent:
+            try:
+                n = unsent.pop(0)
+            except IndexError:  # another thread has just sent the last one
+                return
             self.request(n)
 
     def cancel(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 import pyrs
 from pyrs import schedulers
+from pyrs._core.callbacks import CallbackSubscriber
 from pyrs._core.serial import SerialSubscription
 from pyrs.errors import NonPositiveRequest
 from pyrs.sinks import SubmissionPublisher
@@ -113,3 +115,12 @@ def test_illegal_request_before_on_subscribe_fails_the_stream() -> None:
         publisher.subscribe(on_error=errors.append, request=0).request(0)
         clock.run()
     assert [type(error) for error in errors] == [NonPositiveRequest]
+
+
+def test_queue_of_requests_before_on_subscribe_takes_little_memory() -> None:
+    tracemalloc.start()
+    try:
+        subscribers = [CallbackSubscriber(print, None, None, None) for _ in range(100)]
+        assert tracemalloc.get_traced_memory()[0] < len(subscribers) * 500
+    finally:
+        tracemalloc.stop()
