@@ -49,8 +49,8 @@ public final class Handles implements References {
         }
 
         /**
-         * Returns whether the mirror has the interfaces of a kind. It has not if an object that is a Publisher by its
-         * methods only has crossed as a plain object before.
+         * Returns whether the mirror has the interfaces of a kind. A Python object without the base class Publisher
+         * crosses as a plain object, but {@code to_jvm} accepts it as a Publisher if it has the methods.
          */
         boolean isOf(ObjectKind wanted) {
             return wanted == ObjectKind.OBJECT || wanted == kind || kind == ObjectKind.PROCESSOR;

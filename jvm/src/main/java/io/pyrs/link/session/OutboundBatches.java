@@ -86,8 +86,8 @@ final class OutboundBatches extends Outbox.Source {
             if ((int) GATE.getVolatile(this) == EMITTING) {
                 return false;
             }
-            // The writer copies a buffer, which takes a few microseconds at most. Even these calls fail under
-            // BlockHound.
+            // The writer copies a buffer, which takes a few microseconds at most. BlockHound makes yield and onSpinWait
+            // fail, too.
             if (CallingThread.isNonBlocking()) {
                 continue;
             }
