@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from operator import add
 from typing import Any
 
@@ -106,6 +107,8 @@ assert_type(numbers.default_if_empty("none"), Stream[int | str])
 assert_type(numbers.any(bool), Single[bool])
 assert_type(numbers.first().block(), int)
 assert_type(numbers.collect(), list[int])
+assert_type(numbers.to_iterable(), Iterator[int])
+assert_type(numbers.subscribe(on_next=print), pyrs.Subscription)
 
 # Singles and Maybes keep their type.
 one = numbers.count()
@@ -269,6 +272,16 @@ async def awaited() -> None:
     assert_type(await maybe.map(str), str | None)
     async for word in words:
         assert_type(word, str)
+    async with words.iterate() as iterated:
+        async for word in iterated:
+            assert_type(word, str)
+
+
+class Numbers(pyrs.Subscriber[int]):
+    def on_subscribe(self, subscription: pyrs.Subscription) -> None: ...
+    def on_next(self, element: int) -> None: ...
+    def on_error(self, error: BaseException) -> None: ...
+    def on_complete(self) -> None: ...
 
 
 class AsynchronousSubscriber(pyrs.AsyncSubscriber[int]):
@@ -285,6 +298,7 @@ class SubscriberByShape:
     async def on_complete(self) -> None: ...
 
 
+numbers.subscribe(Numbers())
 numbers.subscribe(AsynchronousSubscriber())
 words.subscribe(SubscriberByShape())
 
@@ -318,6 +332,7 @@ words.buffer(2, skip=1, seconds=1)  # type: ignore[call-overload]
 words.window(seconds="1")  # type: ignore[call-overload]
 words.first("x")  # type: ignore[call-overload]
 cats: Stream[Cat] = pyrs.just(Animal())  # type: ignore[arg-type]
+words.subscribe(Numbers())  # type: ignore[arg-type]
 numbers.subscribe(SubscriberByShape())  # type: ignore[arg-type]
 one.flat_map(lambda n: pyrs.range(n))  # type: ignore[arg-type, return-value]
 one.on_error_resume(words)  # type: ignore[arg-type]

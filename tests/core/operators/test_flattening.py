@@ -211,7 +211,7 @@ def test_illegal_request_signals_on_error(operator: Operator, wrap: Wrap, n: int
 
 
 def test_rule_3_3_synchronous_inner_streams_use_constant_stack_depth(operator: Operator, wrap: Wrap) -> None:
-    count = 5_000
+    count = 2_000  # twice Python's limit of recursion
     inners: list[tuple[Callable[[int], pyrs.Stream[int]], list[int]]] = [
         (lambda n: wrap(pyrs.empty()), []),
         (lambda n: wrap(pyrs.just(n)), list(range(count))),
