@@ -53,6 +53,8 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
         self._stops = False
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
+        if subscription is None:
+            raise NullSignal("on_subscribe(None)")
         if self._subscription is not None or self._over:
             subscription.cancel()  # 2.5
             return
