@@ -39,14 +39,16 @@ def run_typical_queries(spark: Any, folder: Path) -> None:
 
 def main(path: str) -> None:
     """Run the queries in a driver that writes the archive when it exits."""
-    # The driver of an interrupted run also writes an archive, after make has removed its target.
-    unfinished = f"{path}.unfinished"
-    options = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ArchiveClassesAtExit={shlex.quote(unfinished)}"
-    os.environ["SPARK_SUBMIT_OPTS"] = f"{options} -Xlog:cds=off -Xlog:cds+dynamic=off"
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     sys.path.insert(0, str(ROOT))
+    from tests.project.scripts import script
     from tests.sessions import spark_session
 
+    suites = script("test")
+    # The driver of an interrupted run also writes an archive, after make has removed its target.
+    unfinished = f"{path}.unfinished"
+    archive = f"-XX:ArchiveClassesAtExit={shlex.quote(unfinished)}"
+    os.environ["SPARK_SUBMIT_OPTS"] = f"{suites.WITHOUT_OPTIMIZING} {archive} {suites.WITHOUT_REPORTS}"
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = spark_session("local[2]")
     gateway: Any = spark.sparkContext._gateway
     with tempfile.TemporaryDirectory() as folder:

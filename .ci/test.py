@@ -151,6 +151,8 @@ NIGHTLY = (
 WITHOUT_OPTIMIZING = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SHORT_LIVED_JVMS = {"JAVA_TOOL_OPTIONS": WITHOUT_OPTIMIZING}
 DRIVER_ARCHIVE = ROOT / "build" / "driver.jsa"
+# A driver with another class path cannot use the archive, and must not report this on its standard output.
+WITHOUT_REPORTS = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 CAMPAIGN = {"PYRS_CAMPAIGN": "1", "PYRS_EVERY_STEP": "1"}
 
 
@@ -158,9 +160,8 @@ def options_of_drivers() -> dict[str, str]:
     """Return the environment variables of Spark drivers that live for seconds."""
     options = WITHOUT_OPTIMIZING
     if DRIVER_ARCHIVE.exists():
-        # A driver with another class path cannot use the archive, and must not report this on its standard output.
         # Spark's launcher splits the options like a shell.
-        options += f" -XX:SharedArchiveFile={shlex.quote(str(DRIVER_ARCHIVE))} -Xlog:cds=off -Xlog:cds+dynamic=off"
+        options += f" -XX:SharedArchiveFile={shlex.quote(str(DRIVER_ARCHIVE))} {WITHOUT_REPORTS}"
     return {"SPARK_SUBMIT_OPTS": options, "SPARK_LAUNCHER_OPTS": WITHOUT_OPTIMIZING}
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.pytest_processes import pytest_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "judge-your-library.md").read_text(encoding="utf-8")
@@ -27,12 +28,7 @@ def test_the_verification_of_the_page_passes(file: str, library: str, tmp_path: 
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml", "verdicts.xml", file],
         cwd=tmp_path,
-        env={
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            "PYRS_TCK_TIMEOUT_SCALE": "2",
-            "PYTEST_ADDOPTS": "-p no:hypothesispytest -p no:anyio",
-        },
+        env=pytest_environment(PYTHONPATH=str(ROOT), PYRS_TCK_TIMEOUT_SCALE="2"),
         capture_output=True,
         text=True,
         timeout=250,

@@ -19,6 +19,7 @@ from pyrs import pytest_plugin
 from pyrs.tck import PublisherVerification, Report, Status, TestEnvironment, Verdict, as_test_case, plugin, verify
 from pyrs.tck.command import UsageError, as_junit, as_text, find
 from pyrs.tck.expected import PUBLISHER, Kind
+from tests.pytest_processes import pytest_environment
 from tests.tck.right import RightPublisher
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,13 +57,10 @@ def project(tmp_path: Path) -> Path:
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    # Loading the plugins of Hypothesis and AnyIO takes two thirds of the time in which pytest starts.
-    options = "-p no:hypothesispytest -p no:anyio"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200", "PYTEST_ADDOPTS": options}
     return subprocess.run(
         [sys.executable, "-m", *arguments],
         cwd=folder,
-        env=environment,
+        env=pytest_environment(PYTHONPATH=str(ROOT), COLUMNS="200"),
         capture_output=True,
         text=True,
         timeout=250,

@@ -20,13 +20,12 @@ from pyrs.errors import JvmUnavailable
 from pyrs.jvm.packages import resolve
 from tests.interop.systems import page
 from tests.interop.systems.system import FOLDER, ROOT, System, load, names
+from tests.pytest_processes import pytest_environment
 
 REPORTS = ROOT / "build" / "test-reports" / "systems"
 LONGEST_SECONDS = 900
 PAUSES_SECONDS = (5.0, 30.0)
 """The pauses before further attempts to fetch jars."""
-WITHOUT_SLOW_PLUGINS = "-p no:hypothesispytest -p no:anyio"
-"""Loading these plugins takes two thirds of the time in which pytest starts."""
 REPRESENTATIVE = frozenset({"akka", "h2", "jdk", "mutiny", "pekko", "reactor", "rxjava"})
 """The systems that run with ``--representative``: the libraries of operators, and one driver.
 
@@ -85,7 +84,7 @@ def run(name: str, gateway: str) -> Result:
         status = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", *without, f"--junitxml={report}", file],
             cwd=ROOT,
-            env={**os.environ, "PYTEST_ADDOPTS": f"{os.environ.get('PYTEST_ADDOPTS', '')} {WITHOUT_SLOW_PLUGINS}"},
+            env=pytest_environment(),
             check=False,
             timeout=LONGEST_SECONDS,
         ).returncode

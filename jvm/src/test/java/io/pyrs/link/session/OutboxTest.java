@@ -14,6 +14,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.testng.SkipException;
 import org.testng.annotations.Test;
@@ -195,34 +196,8 @@ public class OutboxTest {
         return new OutgoingMessage(FrameType.NEXT, 1, new byte[Frames.HEADER + 60_000], SentReferences.NONE);
     }
 
-    /** An interrupt of a virtual thread that waits in a write closes the socket, and with it the link. */
-    @Test(timeOut = 60_000)
-    public void virtualThreadLeavesItsFramesToTheWriterThread() throws Exception {
-        List<Thread> writers = new ArrayList<>();
-        AtomicInteger wakes = new AtomicInteger();
-        Outbox outbox = new Outbox(
-                new Outbox.Sink() {
-                    @Override
-                    public void write(byte[] bytes, int offset, int length) {
-                        writers.add(Thread.currentThread());
-                    }
-
-                    @Override
-                    public void flush() {}
-                },
-                wakes::incrementAndGet);
-        outbox.open();
-        outbox.control(Frames.request(3, 1));
-        virtual(outbox::flush).join();
-        assertEquals(writers, List.of());
-        assertEquals(wakes.get(), 1);
-        outbox.flush();
-        assertEquals(writers, List.of(Thread.currentThread()));
-    }
-
-    /** BlockHound makes a write on such a thread fail, which would lose the frames of this and of other streams. */
-    @Test(timeOut = 60_000)
-    public void threadThatMustNotBlockLeavesItsFramesToTheWriterThread() throws Exception {
+    /** Flushes an outbox on another thread, and checks that this leaves the frame to the writer thread. */
+    private static void assertLeavesFramesToTheWriterThread(Executor executor) throws InterruptedException {
         List<Thread> writers = new ArrayList<>();
         AtomicInteger wakes = new AtomicInteger();
         Outbox outbox = new Outbox(
@@ -239,21 +214,36 @@ public class OutboxTest {
         outbox.open();
         outbox.control(Frames.request(3, 1));
         CountDownLatch flushed = new CountDownLatch(1);
-        Schedulers.parallel().schedule(() -> {
+        executor.execute(() -> {
             outbox.flush();
             flushed.countDown();
         });
         flushed.await();
         assertEquals(writers, List.of());
         assertEquals(wakes.get(), 1);
+        outbox.flush();
+        assertEquals(writers, List.of(Thread.currentThread()));
     }
 
-    private static Thread virtual(Runnable task) throws ReflectiveOperationException {
+    /** An interrupt of a virtual thread that waits in a write closes the socket, and with it the link. */
+    @Test(timeOut = 60_000)
+    public void virtualThreadLeavesItsFramesToTheWriterThread() throws Exception {
+        assertLeavesFramesToTheWriterThread(OutboxTest::startVirtual);
+    }
+
+    /** BlockHound makes a write on such a thread fail, which would lose the frames of this and of other streams. */
+    @Test(timeOut = 60_000)
+    public void threadThatMustNotBlockLeavesItsFramesToTheWriterThread() throws Exception {
+        assertLeavesFramesToTheWriterThread(Schedulers.parallel()::schedule);
+    }
+
+    private static void startVirtual(Runnable task) {
         try {
-            return (Thread)
-                    Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, task);
+            Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, task);
         } catch (NoSuchMethodException olderJava) {
             throw new SkipException("virtual threads need Java 21");
+        } catch (ReflectiveOperationException impossible) {
+            throw new AssertionError(impossible);
         }
     }
 }
