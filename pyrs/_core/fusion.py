@@ -6,8 +6,8 @@ one Subscription drives the whole chain with exact demand. Two properties need c
 * *Prompt completion.* A chain that knows that nothing is left (a list is exhausted, ``take`` has taken its elements)
   completes without a request for one more element. ``_hints`` are the iterators whose ``length_hint`` is 0 then.
 * *False ends.* In a plain chain a function that raises StopIteration looks like the end. Here an end that neither the
-  source nor ``take`` reached is an error, as it is in generators (PEP 479). A marker chained after each iterator that
-  may end records a true end.
+  source nor a stage has reported is an error, as it is in generators (PEP 479). A marker chained after the source, and
+  after the elements of ``take``, reports their end; other stages set ``ended``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,14 @@ T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
 
 # Iterators of these types report the exact number of remaining elements.
-_COUNTED: tuple[type, ...] = (type(iter(())), type(iter([])), type(iter(range(0))), type(iter("")), type(iter(b"")))
+_COUNTED: tuple[type, ...] = (
+    type(iter(())),
+    type(iter([])),
+    type(iter(range(0))),
+    type(iter("")),
+    type(iter("\u00e9")),  # from Python 3.11, ASCII strings have an iterator type of their own
+    type(iter(b"")),
+)
 
 
 class FusibleStage(Protocol):
@@ -207,7 +214,7 @@ class Chain(Generic[T]):
         """Return the places where the error may have arisen; one if the origin is known.
 
         A built-in iterator leaves no frame. The first foreign frame belongs to the source or to a user's function,
-        whose code is known. A function written in C has no frame either; it is named if it is the only one.
+        whose code is known. A function written in C has no frame either: without a known frame, each is returned.
         """
         codes = [(n, code_of(each)) for n, stage in enumerate(self._stages, 1) for each in stage.functions()]
         if type(self._base) not in _COUNTED:  # these never raise
@@ -231,8 +238,8 @@ class Chain(Generic[T]):
     def _not_callable_with_one(self, message: str) -> Sequence[int]:
         """Return the places of the functions that the message of a TypeError names.
 
-        Such an error is raised before the function has a frame. Several lambdas of one scope share a name; those whose
-        signature accepts one argument are excluded.
+        Such an error is raised before the function has a frame. Several lambdas of one scope share a name; those with
+        one parameter are excluded.
         """
         named = [
             (n, code)

@@ -173,7 +173,8 @@ def test_rule_1_4_stop_iteration_for_the_first_element_signals_on_error(
 
 
 def test_rule_1_5_completes_with_the_last_element_if_the_end_is_known() -> None:
-    for stream in (pyrs.just(1, 2), pyrs.range(2).map(str), pyrs.from_iterable(iter(range(9))).take(2).map(str)):
+    streams = (pyrs.just(1, 2), pyrs.range(2).map(str), pyrs.from_iterable(iter(range(9))).take(2).map(str))
+    for stream in (*streams, *map(pyrs.from_iterable, ([1, 2], "ab", "a\u00e9", "a\U0001f600", b"ab"))):
         subscriber: TestSubscriber[Any] = TestSubscriber(2)
         stream.subscribe(subscriber)
         assert len(subscriber.elements) == 2
