@@ -44,7 +44,7 @@ class DrainLoop(ABC):
         """React to the end of a drain, on the draining thread, after it released the turn."""
 
     def is_running(self) -> bool:
-        """Return whether a thread has the turn."""
+        """Return whether a thread or a scheduled task has the turn."""
         return not self._turn
 
     def schedule(self) -> None:

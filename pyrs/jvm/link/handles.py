@@ -41,12 +41,13 @@ class Handles:
     """The table of exported objects, and the queue of the peer's handles to release.
 
     Invariants: both maps have the same entries; the count of an entry is the number of receipts and pins, and an
-    entry is removed when its count is zero; each released handle is in one RELEASE.
+    entry is removed when its count is zero; each receipt passed to ``release`` is in one RELEASE, unless the link ends
+    first.
 
     ``release`` only appends to a deque. A method that changes the table holds a lock for a short time, and no method
     calls user code. The garbage collector may run while the lock is held, and with it finalizers, which are user code.
-    The lock is therefore reentrant, and between the look-up of an entry and its change there is no call, because the
-    collector runs after calls.
+    The lock is therefore reentrant, and between the last look-up of an entry and a change of its count there is no
+    call, because the collector runs after calls.
     """
 
     def __init__(self) -> None:
@@ -167,7 +168,7 @@ class Handles:
                 handles = [popleft() for _ in range(min(len(to_release), _FRAME_ENTRIES))]
             except IndexError:
                 return b""  # the link has ended on the other thread, which cleared the queue
-            if len(set(handles)) == len(handles):  # the usual case; counting would double the cost
+            if len(set(handles)) == len(handles):  # the usual case; counting takes longer
                 body = b"".join(map(RELEASED.pack, handles, repeat(1)))
             else:
                 counts = Counter(handles)
