@@ -1,4 +1,4 @@
-"""Additional tests of section 1, for violations that the official TCK passes."""
+"""Additional tests of section 1, for violations that the official TCK accepts."""
 
 from __future__ import annotations
 

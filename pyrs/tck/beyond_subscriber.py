@@ -1,4 +1,4 @@
-"""Additional tests of a Subscriber, for violations that the official TCK passes."""
+"""Additional tests of a Subscriber, for violations that the official TCK accepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Additional tests of section 3, for violations that the official TCK passes."""
+"""Additional tests of section 3, for violations that the official TCK accepts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ class BeyondSubscriptionTests(BeyondPublisherTests[T]):
     def beyond_spec303_mustStayFlatThroughAMillionRequestsInsideOnNext(self, publisher: Publisher[T]) -> None:
         """``request(1)`` inside on_next, a million times, must not recurse (§3.3).
 
-        The test of a slow Publisher ends after three seconds. The first request may be inside on_subscribe.
+        The same applies if the first request is inside on_subscribe. The test of a slow Publisher ends after three
+        seconds.
         """
         self._stays_flat(self.new_publisher(_LONG_RUN), min(_LONG_RUN, 1_000), in_on_subscribe=True)
         self._stays_flat(publisher, _LONG_RUN, in_on_subscribe=False)

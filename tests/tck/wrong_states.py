@@ -1,4 +1,4 @@
-"""Families of Publishers that break a rule after a terminal signal or cancel, or for a non-positive request."""
+"""Families of Publishers with a fault in one state of the Subscription, or for a non-positive or very large request."""
 
 from __future__ import annotations
 
@@ -121,7 +121,6 @@ class Cancelled(Keeps):
 
     send: Send
     when = "cancel"
-    first = True
 
     def cancel(self) -> None:
         again = self.stopped
@@ -290,7 +289,7 @@ ILLEGAL = [
 ILLEGAL += [
     Family(
         "TakesTheAbsoluteNumber",
-        "Takes request(-n) for request(n)",
+        "Treats request(-n) as request(n)",
         _methods(Illegal, handles=_absolute, only=("negative",)),
         tests.NEGATIVE,
         NO_ERROR,

@@ -245,7 +245,7 @@ def _second(base: type[Any], prefix: str, name: Callable[[str], str]) -> list[Ca
 
 
 class CountsElements(RightProbed):
-    """Calls ``do`` instead for the element with the number ``at``."""
+    """Calls ``do`` with the element number ``at``, and processes the others."""
 
     at = 1
     count = 0
@@ -411,12 +411,12 @@ def _overlaps(self: Any, element: Any) -> None:
 KNOWN: list[Any] = []
 
 
-def _uses_the_first(self: Any, subscription: Any) -> None:
-    """Let the puppet control the Subscription of an earlier Subscriber, at most the second before this one."""
+def _uses_an_earlier(self: Any, subscription: Any) -> None:
+    """Let the puppet control the Subscription of the second Subscriber before this one, if there are as many."""
     type(self).known.append(subscription)
-    first = type(self).known[0]
+    earlier = type(self).known[0]
     type(self).known[:] = type(self).known[-2:]
-    self.probe.register_on_subscribe(Puppet(first))
+    self.probe.register_on_subscribe(Puppet(earlier))
 
 
 def _forgets_in(signal: str, state: str) -> Callable[..., None]:
@@ -515,9 +515,9 @@ WHITEBOX = [
         OWN,
         subscriber(
             "UsesTheFirstSubscription",
-            "Uses the Subscription of the first Subscriber",
+            "Uses the Subscription of an earlier Subscriber",
             RightProbed,
-            accepted=_uses_the_first,
+            accepted=_uses_an_earlier,
             known=KNOWN,
         ),
         "of another Subscriber (rule 3.1)",
