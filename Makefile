@@ -64,7 +64,7 @@ test-all: setup build/interop.stamp build/rivals.stamp ## run the suites with al
 	@$(BIN)/python .ci/test.py --all
 	@$(BIN)/python -m benchmarks guard
 
-test-interop: setup ## test every system of docs/interop.md against its real component; SYSTEM=kafka tests one
+test-interop: setup ## test every system of docs/interop.md, also those that need a server; SYSTEM=kafka tests one
 	@$(BIN)/python -m tests.interop.systems $(SYSTEM)
 
 lint: setup ## check style, types, prose and import layers
@@ -102,13 +102,13 @@ wheel: setup ## build a wheel with the jar into dist/
 test-clean: wheel ## run the examples of README, quick start and recipes on a clean Debian with the wheel; as root
 	@$(BIN)/python -m tests.project.clean_debian dist/*.whl
 
-# `make release-check` verifies that the commit may be released.
 build/release.stamp: pyproject.toml | $(VENV)/.ready
 	@mkdir -p build
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517 --editable '.[release]'
 	@touch $@
 
-release: setup build/release.stamp ## build sdist, wheel, SBOM and checksums into dist/; DRAFT=1 builds in spite of open points
+# `make release` runs no tests: run `make release-check` on the same commit first.
+release: setup build/release.stamp ## build sdist, wheel, SBOM and checksums into dist/; DRAFT=1 ignores the conditions
 	@$(BIN)/python .ci/release.py $(if $(DRAFT),--draft)
 
 # aioreactive requires an older RxPY than the benchmarks use; it works with both. matplotlib draws the plots.
@@ -161,7 +161,7 @@ smoke: system ## test this Python and Java quickly on one version of PySpark, su
 test-spark: setup ## test Spark on one version of PySpark, such as SPARK=3.5
 	@PYTHON=$(BIN)/python .ci/spark $(SPARK)
 
-test-cluster: setup ## test Spark on a standalone cluster of two workers without pyrs
+test-cluster: setup ## test Spark on a standalone cluster of two workers, on which pyrs is not installed
 	@PYRS_CAMPAIGN=1 $(BIN)/python -m pytest -q tests/spark/test_cluster.py
 
 clean: ## remove everything that was built, and .venv

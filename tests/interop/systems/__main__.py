@@ -1,4 +1,4 @@
-"""Test every system against its real component: ``python -m tests.interop.systems [NAME ...]``.
+"""Test every system of docs/interop.md: ``python -m tests.interop.systems [NAME ...]``.
 
 Each system runs in one process per gateway, because a process has one JVM and a JVM one class path. A skipped test
 counts as failed: ``SYSTEM`` declares the gateways on which a system runs.

@@ -108,7 +108,7 @@ class Cluster:
         return partition
 
     def deny(self, topic: str) -> None:
-        """Deny everyone to read or write the topic."""
+        """Deny all operations on the topic to all users."""
         acl = "org.apache.kafka.common.acl."
         resource = "org.apache.kafka.common.resource."
         find = self._bridge.java_class

@@ -1,7 +1,7 @@
 """An S3 server: moto from PyPI, in a separate virtual environment.
 
-The tests do not depend on the package: without its extra ``server`` it already installs 28 packages, including its own
-version of boto, and only the tests of the AWS SDK use it.
+moto is not among the packages for development: without its extra ``server`` it already installs 28 packages, including
+its own version of boto, and only the tests of the AWS SDK use it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.interop.systems.servers import free_port, listening, running
 from tests.interop.systems.system import ROOT
 
-# For S3 alone moto_server needs only Flask of its extra "server".
+# For S3 alone moto_server needs only these two packages of its extra "server".
 PACKAGES = ("moto[s3]==5.1.22", "flask==3.1.3", "flask-cors==6.0.5")
 FOLDER = ROOT / "build" / "moto"
 INSTALL_SECONDS = 300

@@ -17,7 +17,7 @@ test. `make test-interop SYSTEM=kafka` runs the tests of one system. The Spark d
 
 | status | meaning |
 |---|---|
-| real | tested against the component itself, in the version of the column "against" |
+| real | tested against the component itself, in the versions that the table names |
 | wire-compatible | tested against another server that speaks the same protocol |
 | partial | tested against the component itself, but some of it is not supported or not tested: see [Notes](#notes) |
 

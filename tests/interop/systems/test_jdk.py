@@ -26,7 +26,7 @@ from tests.waiting import eventually
 SYSTEM = System(
     name="JDK",
     packages=(),
-    component="the JDK 17: `SubmissionPublisher`, `java.net.http`, against a server in this process",
+    component="the JDK 17: `SubmissionPublisher`, `java.net.http`, against a server in the process of the tests",
     source="`BodyHandlers.ofPublisher` (`List<ByteBuffer>` as a list of `bytes`), `BodyPublishers.ofFile` (`bytes`), "
     "`SubmissionPublisher` (any)",
     sink="`BodyPublishers.fromPublisher` (`bytes` as `ByteBuffer`), `BodySubscribers.ofFile`",

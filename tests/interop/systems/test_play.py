@@ -30,7 +30,7 @@ SYSTEM = System(
     source="a request body, by `Accumulator.source()`: `ByteString` as bytes",
     sink="`Results.ok().chunked`: bytes",
     ordering="kept",
-    delivery="as HTTP: once; a truncated response is an error; a truncated request only before the response begins",
+    delivery="each byte once, or an error; a request body that is truncated after the response has begun may complete",
     cancel="stops reading the request's body",
     gateways=("jpype", "spark"),
 )
