@@ -182,11 +182,8 @@ def with_diagrams(markdown: str, known: dict[str, list[str]]) -> str:
 
 
 def on_config(config: Any) -> Any:
-    """Read the address of the repository from pyproject.toml, which enables the edit links.
-
-    ``mkdocs serve`` calls this before each build: the docstrings may have changed.
-    """
-    diagrams.cache_clear()
+    """Read the address of the repository from pyproject.toml, which enables the edit links."""
+    diagrams.cache_clear()  # ``mkdocs serve`` calls this function before each build, after docstrings have changed
     found = re.search(r'^repository = "(https://.+)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     if found:
         config.repo_url = found[1]

@@ -1,4 +1,4 @@
-"""A hook of MkDocs that adds a page to the site for each operator and each source. It runs after ``api_pages``.
+"""A hook of MkDocs that adds a page for each public method of Stream and each source. It runs after ``api_pages``.
 
 A page shows the docstring of its function; ``marbles`` draws the marble diagram of the docstring. A name that is both a
 method of Stream and a function, such as ``merge``, has one page. The tables in docs/operators link each name to its
@@ -30,7 +30,7 @@ OPTIONS = """\
 
 @cache
 def operators() -> dict[str, list[str]]:
-    """Return the paths of the operators and sources, by their names."""
+    """Return the paths of the methods and sources, by their names."""
     found: dict[str, list[str]] = {}
     for path in sorted({*methods(), *sources()}, key=lambda path: (path.rpartition(".")[2], len(path))):
         found.setdefault(path.rpartition(".")[2], []).append(path)
