@@ -1,4 +1,4 @@
-"""Conversion between rsocket-py and streams, over a real connection."""
+"""Conversion between rsocket-py and streams, over a real connection and without one."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ class TestRequestChannel:
                 await eventually_on_loop(lambda: len(subscriber.elements) == 2)
                 subscriber.request(3)
                 await eventually_on_loop(lambda: len(subscriber.elements) == 5)
-                # The responder maps its requests to its answers, and so forwards the demand for answers.
+                # The responder's answers are the mapped elements of the requester, so demand for answers reaches it.
                 assert (handler.requested, sent) == ([2, 3], [2, 3])
                 subscriber.request(100)
                 await eventually_on_loop(lambda: subscriber.ended)

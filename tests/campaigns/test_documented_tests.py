@@ -1,4 +1,4 @@
-"""Every test that the documentation names exists."""
+"""Every test that the pages on reliability, clusters and security name exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python components as Java objects, which implement both families of interfaces."""
+"""Mirrors in both directions. Those of Python components implement both families of interfaces."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 
-/** Calls the JDK's HTTP client. Its implementation classes are not exported, so a gateway cannot call their methods. */
+/** Calls the JDK's HTTP client. Its implementation classes are not exported, so Py4J cannot call their methods. */
 public final class Http {
     private final HttpClient client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
     private CompletableFuture<? extends HttpResponse<?>> exchange;

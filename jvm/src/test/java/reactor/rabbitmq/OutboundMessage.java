@@ -2,7 +2,7 @@ package reactor.rabbitmq;
 
 import com.rabbitmq.client.AMQP;
 
-/** Test double with the methods that the element type uses. */
+/** Test double with the constructor that the element type calls, and public fields for the tests. */
 public class OutboundMessage {
     public final String exchange;
     public final String routingKey;

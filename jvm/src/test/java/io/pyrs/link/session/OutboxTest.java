@@ -21,7 +21,7 @@ import org.testng.annotations.Test;
 import reactor.core.scheduler.Schedulers;
 
 public class OutboxTest {
-    /** A socket that is closed after {@link Outbox#flush} would lose the frame. */
+    /** {@link Outbox#flush} returns while another thread writes. Closing the socket then would lose the last frame. */
     @Test(timeOut = 60_000)
     public void awaitLastWaitsForTheThreadThatWrites() throws Exception {
         CountDownLatch writing = new CountDownLatch(1);

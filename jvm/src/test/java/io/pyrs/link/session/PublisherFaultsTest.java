@@ -242,7 +242,7 @@ public class PublisherFaultsTest {
     }
 
     @Test
-    public void failingDrainEndsItsStreamAndRunsAgain() {
+    public void failingDrainIsReportedAndRunsAgain() {
         List<String> runs = new ArrayList<>();
         DrainLoop loop = new DrainLoop(Runnable::run) {
             @Override
