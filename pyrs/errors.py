@@ -114,7 +114,8 @@ class SpecViolation(PyrsError):
     """A rule of the Reactive Streams specification was violated.
 
     Attributes:
-        rule: the rule's number, such as ``"1.1"``; a key of ``pyrs.rules.RULES``.
+        rule: the rule's number, such as ``"1.1"``; a key of ``pyrs.rules.RULES``. Empty for a Single without an
+            element.
         party: the party that violated it: ``"Publisher"``, ``"Subscriber"``, ``"Subscription"`` or ``"Processor"``.
     """
 

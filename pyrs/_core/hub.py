@@ -34,16 +34,16 @@ class EmitResult(Enum):
     """The signal was sent, or is buffered until it can be sent."""
 
     OVERFLOW = "overflow"
-    """The buffer is full: the slowest Subscriber is too far behind."""
+    """The buffer is full; or the sink has no buffer, and there is too little demand."""
 
     CANCELLED = "cancelled"
-    """The Subscriber cancelled, and no other one can subscribe."""
+    """The last Subscriber cancelled, and a later one receives no element."""
 
     TERMINATED = "terminated"
     """The stream has terminated already."""
 
     NON_SERIALIZED = "non_serialized"
-    """Another thread was pushing at the same time (§1.3)."""
+    """Another push was in progress (§1.3)."""
 
     ZERO_SUBSCRIBERS = "zero_subscribers"
     """There is no Subscriber, and no capacity to buffer the element for a later one."""

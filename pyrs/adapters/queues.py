@@ -74,7 +74,7 @@ def from_queue(
         queue: a queue of ``queue``, ``multiprocessing`` or asyncio.
         end: the object in the queue that completes the stream, compared by identity, or by ``==`` for the same type.
             None is allowed. Without ``end`` the stream does not complete.
-        scheduler: the scheduler whose thread waits; None for the default pool. For an asyncio queue
+        scheduler: the scheduler whose thread waits; None for the current one. For an asyncio queue
             ``schedulers.asyncio(loop)``, or None for the loop that is running at this call, else at ``subscribe``.
 
     Raises:
@@ -123,7 +123,8 @@ def to_queue(
         stream: any Publisher.
         queue: a queue of ``queue``, ``multiprocessing`` or asyncio.
         end: the object to put after completion or failure, so that readers do not wait forever. It is not put if the
-            await is cancelled, or if the queue is full after a KeyboardInterrupt or SystemExit.
+            queue rejects an element, as after ``timeout``, if the await is cancelled, or if the queue is full after a
+            KeyboardInterrupt or SystemExit.
         timeout: the maximum number of seconds to wait for capacity, or for an element. Not for an asyncio queue.
 
     Raises:

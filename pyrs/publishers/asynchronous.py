@@ -97,7 +97,7 @@ def from_future(future: concurrent.futures.Future[T] | asyncio.Future[T], *, can
 
     The result is emitted on demand, an error as soon as it is set. Every Subscriber receives the same result. The
     signals of an asyncio future are sent on its loop, those of another future on the thread that completes it or
-    requests.
+    requests. If the future is done at ``subscribe``, they may also be sent on the thread that subscribes.
 
     Args:
         future: a future of ``concurrent.futures`` or of asyncio.

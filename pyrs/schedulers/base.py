@@ -68,7 +68,8 @@ class Scheduler(ABC):
     def close(self, timeout: float = 5.0) -> bool:
         """Accept no more tasks, and wait until the due ones have finished; idempotent.
 
-        A task that is not yet due never runs, and is reported to the dropped-errors hook when it is due.
+        A task that is not yet due never runs, and is reported to the dropped-errors hook when it is due. With
+        ``asyncio()`` and ``VirtualTime`` it still runs.
 
         Args:
             timeout: the maximum number of seconds to wait. A task that closes its own scheduler is not waited for.

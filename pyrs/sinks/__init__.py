@@ -99,8 +99,8 @@ def multicast(capacity: int = 256, *, auto_cancel: bool = True) -> Sink[Any]:
     """Return a sink for several Subscribers, at the pace of the slowest.
 
     An element is emitted to all Subscribers when every one of them has demand; otherwise it is buffered. When the
-    buffer is full, a push returns OVERFLOW, or ZERO_SUBSCRIBERS without a Subscriber. The first Subscriber also
-    receives earlier elements, a later one only new ones. Same as Reactor's ``multicast().onBackpressureBuffer()``.
+    buffer is full, a push returns OVERFLOW, or ZERO_SUBSCRIBERS without a Subscriber. A Subscriber receives the
+    buffered elements and later ones. Same as Reactor's ``multicast().onBackpressureBuffer()``.
 
     Args:
         capacity: the maximum number of buffered elements.

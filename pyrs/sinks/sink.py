@@ -48,8 +48,8 @@ class Sink(Hub[T], Generic[T]):
     """A hot Publisher to push elements into.
 
     ``unicast``, ``multicast``, ``replay`` and others return a sink. Subscribe to the ``stream`` of the sink.
-    ``try_emit`` emits on the calling thread or buffers, and never waits. A Subscriber is called with the context
-    variables of the code that subscribed.
+    ``try_emit`` emits on the calling thread or buffers, and does not wait for demand. A Subscriber is called with the
+    context variables of the code that subscribed.
 
     **One thread at a time.** A push during another thread's push is rejected with NON_SERIALIZED and has no effect. A
     sink with a buffer accepts a push inside ``on_next`` on the same thread, and emits it after the current element.
@@ -64,7 +64,7 @@ class Sink(Hub[T], Generic[T]):
 
     @abstractmethod
     def try_emit(self, element: T, /) -> EmitResult:
-        """Push an element, without waiting.
+        """Push an element, without waiting for demand.
 
         Returns:
             OK, or the reason why it was rejected.
@@ -105,6 +105,7 @@ class Sink(Hub[T], Generic[T]):
         Raises:
             EmitFailed: the element was rejected.
             NullSignal: ``element`` is None.
+            TypeError: ``on_failure`` is not callable.
         """
         _push_or_raise(lambda: self.try_emit(element), on_failure, "element")
 
@@ -114,6 +115,7 @@ class Sink(Hub[T], Generic[T]):
         Raises:
             EmitFailed: the error was rejected.
             NullSignal: ``error`` is None.
+            TypeError: ``error`` is not an exception, or ``on_failure`` is not callable.
         """
         _push_or_raise(lambda: self.try_emit_error(error), on_failure, "error")
 
@@ -122,6 +124,7 @@ class Sink(Hub[T], Generic[T]):
 
         Raises:
             EmitFailed: the completion was rejected.
+            TypeError: ``on_failure`` is not callable.
         """
         _push_or_raise(self.try_emit_complete, on_failure, "completion")
 

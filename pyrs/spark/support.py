@@ -78,6 +78,8 @@ def attach(spark: Any) -> Bridge:
         TypeError: ``spark`` is not a SparkSession.
         JvmUnavailable: the session is one of Spark Connect, was stopped, runs with ``PYSPARK_PIN_THREAD=false``, or its
             JVM cannot be reached.
+        VersionMismatch: the JVM has loaded another version of pyrs.
+        LinkBroken: the link could not be opened.
         ImportError: msgpack is not installed.
     """
     from pyrs import jvm

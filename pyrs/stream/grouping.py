@@ -431,14 +431,14 @@ class Grouping(OperatorFamily[T_co]):
         All groups together buffer at most ``prefetch`` elements: **a group that is not consumed blocks the others**
         when it has filled that buffer. Consume all groups concurrently (``flat_map`` with a ``concurrency`` of at least
         the number of groups), or cancel the groups that are not needed. A cancelled group drops its buffered elements,
-        and the next element of its key starts a new group. Nothing else is dropped.
+        and the next element of its key starts a new group.
 
         More than ``max_groups`` concurrent groups fail the stream with ``pyrs.errors.BufferOverflow``; the default
         equals the default ``concurrency`` of ``flat_map``. An error of upstream or of a function fails the groups and
-        then the stream of groups. After a cancel of the stream of groups, the emitted groups continue: upstream is
-        cancelled when the last of them has been cancelled. A group without a Subscriber that is no longer referenced
-        drops its elements. The key of that group starts no new group, and the group still counts towards
-        ``max_groups``.
+        then the stream of groups. After a cancel of the stream of groups, the emitted groups continue: no group opens,
+        and upstream is cancelled when the last of them has been cancelled. A group without a Subscriber that is no
+        longer referenced counts as cancelled there, and drops its elements. The key of that group starts no new group,
+        and the group still counts towards ``max_groups``.
 
         Args:
             key: returns the key of an element; it must be hashable.

@@ -260,6 +260,7 @@ class Observing(OperatorFamily[T_co]):
 
         Raises:
             TypeError: an argument has the wrong type.
+            ValueError: ``level`` is negative.
 
         Examples:
             >>> import logging, sys
@@ -310,7 +311,7 @@ class Observing(OperatorFamily[T_co]):
         return self._kept(self._then(operators.progress.Progress(total, description, file)))
 
     def metrics(self: OfKind[K_co], metrics: Metrics) -> K_co:
-        """Count subscriptions, demand, elements and terminal signals.
+        """Count subscriptions, demand, elements, terminal signals and cancels.
 
             ---1---2---|
             metrics(counters)

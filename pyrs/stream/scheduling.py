@@ -24,7 +24,7 @@ class Scheduling(OperatorFamily[T_co]):
 
         Requests ``prefetch`` elements, buffers them in a queue, and replenishes from the scheduler's thread at 75 %: a
         slow Subscriber slows the source, and nothing is dropped. Order is preserved; a terminal signal follows the
-        buffered elements. After every 256 elements other tasks of the scheduler get the thread.
+        buffered elements. After 256 elements or more, other tasks of the scheduler get the thread.
 
         A pulled source, such as an iterable, runs on the thread that requests: the first ``prefetch`` elements are
         pulled on the subscribing thread and later ones on the scheduler, where each element is emitted at once. Use
@@ -63,7 +63,7 @@ class Scheduling(OperatorFamily[T_co]):
             subscribe_on(schedulers.pool())
             subscribe, request(n) ---1---2---|   on the scheduler's
 
-        A pulled source and every function upstream of this operator run on the scheduler, and signals are emitted
+        A pulled source, and the functions between it and this operator, run on the scheduler, and signals are emitted
         there. A source with its own thread still emits on that thread; use ``publish_on`` to move its signals. Forwards
         demand unchanged; buffers and drops nothing. A request inside ``on_next`` on the scheduler is served by the
         running task. ``on_subscribe`` runs on the subscribing thread, and a cancel on the thread that cancels.

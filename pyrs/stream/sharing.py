@@ -102,7 +102,8 @@ class Sharing(OperatorFamily[T_co]):
         Starts on ``connect()``. Each Subscriber receives the history, new elements and the terminal signal, at its own
         pace.
 
-        Without a limit, requests unbounded demand and keeps all elements: memory **grows**. With a limit, keeps the
+        Without a limit, requests unbounded demand and keeps all elements: memory **grows**. With ``seconds`` only,
+        keeps the elements of that time and those that the slowest Subscriber has not consumed. With a limit, keeps the
         last ``limit`` elements and those that the slowest Subscriber has not consumed, and requests at most
         ``prefetch`` elements ahead of that Subscriber, which **slows** all. Without Subscribers, the source continues.
 

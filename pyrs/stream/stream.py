@@ -140,7 +140,7 @@ class Stream(
 
         Raises:
             NullSignal: neither a Subscriber nor a callable is given (§1.9).
-            TypeError: both are given, or an argument has the wrong type.
+            TypeError: both are given, ``request`` is given without a callable, or an argument has the wrong type.
             ValueError: ``request`` is negative.
 
         Examples:
@@ -414,7 +414,7 @@ class ConnectableStream(Stream[T_co]):
     ) -> Stream[T_co]:
         """Connect once, when the given number of Subscribers have subscribed.
 
-        The connection remains when all Subscribers have cancelled. A ``publish`` that has completed is not connected
+        The connection remains when all Subscribers have cancelled. A ``publish`` that has terminated is not connected
         again, so later Subscribers receive no signal: use ``ref_count`` or ``replay`` for them.
 
         Args:
@@ -443,8 +443,8 @@ class ConnectableStream(Stream[T_co]):
     ) -> Stream[T_co]:
         """Connect while there are Subscribers: disconnect when the last one cancels.
 
-        Connects when ``subscribers`` Subscribers have subscribed. After a disconnect, or after a ``publish`` has
-        completed, the same number is needed again for a new connection. Demand is that of ``publish`` or ``replay``.
+        Connects when ``subscribers`` Subscribers are subscribed. After a disconnect, or after a ``publish`` has
+        terminated, the same number is needed again for a new connection. Demand is that of ``publish`` or ``replay``.
 
         Args:
             subscribers: the number of Subscribers to wait for before connecting.

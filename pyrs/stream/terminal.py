@@ -35,11 +35,12 @@ class Terminal(OperatorFamily[T_co]):
         awaitable, which requests elements one by one, or ``concurrency`` ahead, as the actions finish.
 
         Args:
-            action: called with the elements, sequentially. If it raises, the stream is cancelled, and the error is
-                raised here.
+            action: called with each element, sequentially unless ``concurrency`` is greater than 1. If it raises, the
+                stream is cancelled, and the error is raised here.
             timeout: the maximum number of seconds to wait; None for no limit. It cannot interrupt a source that runs on
                 this thread. For a plain function only; use ``asyncio.wait_for`` around an ``await``.
-            concurrency: the maximum number of concurrent actions, by default 1. For a coroutine function only.
+            concurrency: the maximum number of concurrent actions, by default 1. For a coroutine function only; more
+                than 1 requires asyncio, not trio.
 
         Raises:
             TimeoutError: the stream did not terminate in time. It was cancelled.
@@ -104,7 +105,7 @@ class Terminal(OperatorFamily[T_co]):
 
         Args:
             prefetch: the maximum number of buffered elements; 1 requests each element when it is needed. None
-                starts with 256, and grows up to 4,096 while each element takes at most 4 microseconds.
+                starts with 256, and grows up to 4,096 while an element takes less than 4 microseconds on average.
             timeout: the maximum number of seconds to wait for an element of another thread; None for no limit.
 
         Raises:

@@ -32,9 +32,10 @@ class Timing(OperatorFamily[T_co]):
             sample(5)
             -----2----3----5--------6|    a period without an element emits none
 
-        Requests unbounded demand and buffers one element; the other elements of a period are dropped without a report.
-        An element whose period ends without demand waits until it is demanded, or the element of the next period
-        replaces it. On completion the buffered element is emitted last; an error is emitted at once and discards it.
+        Requests unbounded demand and drops the other elements of a period without a report. An element whose period
+        ends without demand waits until it is demanded, or the element of the next period replaces it, so at most two
+        elements are buffered. On completion the latest element is emitted last; an error is emitted at once and
+        discards the buffered elements.
 
         Args:
             seconds: the period. The first one starts with ``subscribe``.
@@ -83,9 +84,9 @@ class Timing(OperatorFamily[T_co]):
             --1----2----4----5-------6-|
 
         Like ``throttle``, but the latest element of a period is emitted when the period ends, and begins a new one.
-        Requests unbounded demand and buffers one element; the other elements are dropped without a report. Without
-        demand, an element that is due waits until it is demanded or another one replaces it. On completion the buffered
-        element is emitted last; an error is emitted at once and discards it.
+        Requests unbounded demand and drops the other elements without a report. Without demand, an element that is due
+        waits until it is demanded or the next due one replaces it, so at most two elements are buffered. On completion
+        the latest element is emitted last; an error is emitted at once and discards the buffered elements.
 
         Args:
             seconds: the minimum time between two elements.
@@ -163,9 +164,10 @@ class Timing(OperatorFamily[T_co]):
             debounce(5)
             -----------3-----------4|
 
-        Requests unbounded demand and buffers one element, which is dropped without a report if another one follows too
-        soon. Without demand, an element that is due waits until it is demanded or another one replaces it. On
-        completion the last element is emitted; an error is emitted at once and discards it.
+        Requests unbounded demand and drops an element without a report if another one follows too soon. Without demand,
+        an element that is due waits until it is demanded or the next due one replaces it, so at most two elements are
+        buffered. On completion the last element is emitted; an error is emitted at once and discards the buffered
+        elements.
 
         Args:
             seconds: the time without a further element.

@@ -112,7 +112,7 @@ _TRAITS: Final = {
     "WindowWhen": Trait("ahead: {prefetch}; one opening for each window", "{prefetch} in each window", bounded=True),
     "WindowBy": Trait("ahead: {prefetch}", "{prefetch}, in all windows together", bounded=True),
     "GroupBy": Trait("ahead: {prefetch}", "{prefetch}, in all groups together", bounded=True),
-    **dict.fromkeys(("Sample", "ThrottleLatest", "Debounce"), Trait("everything", "one", "{scheduler}")),
+    **dict.fromkeys(("Sample", "ThrottleLatest", "Debounce"), Trait("everything", "two", "{scheduler}")),
     "Delay": Trait("exact, at most {prefetch} at a time", "{prefetch}", "{scheduler}", bounded=True),
     "DelaySubscription": Trait("exact, after the delay", "nothing", "{scheduler}"),
     **dict.fromkeys(("Retry", "Repeat"), Trait("exact; the remaining demand goes to the next attempt")),

@@ -40,10 +40,9 @@ class Transforming(OperatorFamily[T_co]):
 
         A coroutine function (``async def``) runs on the asyncio loop that is running at ``subscribe``, else on a
         background loop, for up to ``concurrency`` elements at a time. ``concurrency`` elements are requested ahead
-        of demand. Results wait for demand, so a slow Subscriber slows the source. Signals are emitted on the loop, or,
-        if a result is ready, on a thread that requests or that delivers an element. A cancel cancels the tasks. A plain
-        function that returns a coroutine, such as a lambda around a coroutine function, fails the stream with a
-        TypeError at the first element.
+        of demand. Results wait for demand, so a slow Subscriber slows the source. Signals are emitted on the loop, on
+        a thread that requests or on the source's thread. A cancel cancels the tasks. A plain function that returns a
+        coroutine, such as a lambda around a coroutine function, fails the stream with a TypeError at the first element.
 
         Args:
             function: called with each element.
@@ -182,8 +181,8 @@ class Transforming(OperatorFamily[T_co]):
             LookupError: the codec or the error handler is unknown.
             TypeError: an argument is not a string.
 
-        Rules: 1.4. Invalid bytes, and an incomplete character at the end, fail the stream with a UnicodeDecodeError. An
-        element that is not a bytes-like object fails it with a TypeError.
+        Rules: 1.4. With ``"strict"``, invalid bytes, and an incomplete character at the end, fail the stream with a
+        UnicodeDecodeError. An element that is not a bytes-like object fails it with a TypeError.
 
         Examples:
             >>> import pyrs
@@ -218,7 +217,7 @@ class Transforming(OperatorFamily[T_co]):
             ValueError: ``max_length`` is less than 1.
 
         Rules: 1.4. A line that is too long fails the stream with ``BufferOverflow`` after the lines before it. An
-        element of another type than the first one fails it with a TypeError.
+        element that is neither text nor bytes, or that differs from the first one in this, fails it with a TypeError.
 
         Examples:
             >>> import pyrs

@@ -45,8 +45,8 @@ class StepVerifier(Generic[T]):
     100,000 signals may wait for a step.
 
     ``create`` and ``with_virtual_time`` return a verifier. The last step defines the expected termination:
-    ``expect_complete``, ``expect_error``, ``expect_timeout`` or, at any position, ``then_cancel``. A verifier can be
-    used several times.
+    ``expect_complete``, ``expect_error``, ``expect_error_matches``, ``expect_timeout`` or, at any position,
+    ``then_cancel``. A verifier can be used several times.
 
     Examples:
         >>> import pyrs
@@ -81,7 +81,7 @@ class StepVerifier(Generic[T]):
             request: the initial demand; 0 for none, None for unbounded.
 
         Raises:
-            TypeError: ``publisher`` is not a Publisher.
+            TypeError: ``publisher`` is not a Publisher, or ``request`` is not an integer.
             ValueError: ``request`` is negative.
         """
         checked_publisher(publisher, "publisher")
@@ -93,7 +93,7 @@ class StepVerifier(Generic[T]):
 
         Args:
             factory: returns the Publisher; each ``verify`` calls it, with a new ``pyrs.schedulers.VirtualTime`` as the
-                current scheduler. ``then_await`` and ``expect_no_event`` advance that clock.
+                current scheduler. ``then_await``, ``expect_no_event`` and ``expect_timeout`` advance that clock.
             request: as for ``create``.
 
         Examples:

@@ -28,7 +28,7 @@ TIMING = [
         {"sample": Sample(lambda s: s.sample(0.001), conformance=HOT)},
         demand="everything",
         slow="drops all but the latest",
-        holds="one",
+        holds="two",
     ),
     Row(
         {
@@ -44,13 +44,13 @@ TIMING = [
         {"throttle_latest": Sample(lambda s: s.throttle_latest(0.001), conformance=HOT)},
         demand="everything",
         slow="drops all but the latest",
-        holds="one",
+        holds="two",
     ),
     Row(
         {"debounce": Sample(lambda s: s.debounce(0.001), conformance=HOT)},
         demand="everything",
         slow="drops elements that are followed too soon",
-        holds="one",
+        holds="two",
     ),
     Row(
         {
