@@ -357,6 +357,7 @@ class Bridge:
             exact: Forward demand one to one, on both sides of the stage.
 
         Raises:
+            TypeError: ``function`` is not callable, or another argument has a wrong type.
             JavaError: The interface has no such method.
             LinkClosed: The bridge is closed.
         """

@@ -66,10 +66,10 @@ class JavaObject:
     Every attribute except ``java`` is a method of the object, including methods that it inherits from interfaces.
     Arguments are converted by the value table: None, numbers, str, bytes, lists, dicts, Java objects (of any bridge to
     this JVM), and Python Publishers and Subscribers; a JavaError of this bridge becomes its Throwable. A result is
-    None, a bool, int, float, str or bytes, or else a ``JavaObject``. Append an underscore to a Java name that is a
-    Python keyword or begins with an underscore: ``instant.with_(adjuster)``, ``query._kind_()``. Methods of the
-    gateway's own objects accept a ``JavaObject``; over JPype, they accept it only for a parameter of type Object. Pass
-    ``.java`` for other parameters.
+    None, a bool, int, float, str or bytes, the Python object behind a result of ``to_jvm``, or else a ``JavaObject``.
+    Append an underscore to a Java name that is a Python keyword or begins with an underscore:
+    ``instant.with_(adjuster)``, ``query._kind_()``. Methods of the gateway's own objects accept a ``JavaObject``; over
+    JPype, they accept it only for a parameter of type Object. Pass ``.java`` for other parameters.
 
     The JVM may collect the object when the last reference has been released.
     """

@@ -116,6 +116,7 @@ def resolve(
     Raises:
         ValueError: A coordinate, a repository or an exclusion is malformed, or the path of the cache contains the
             separator of class paths.
+        TypeError: An argument is one str or path instead of a list, or a coordinate is not a str.
         JvmUnavailable: A package or a dependency is not available, or there is no Java.
 
     Examples:

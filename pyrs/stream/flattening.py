@@ -43,8 +43,8 @@ class Flattening(OperatorFamily[T_co]):
         ``prefetch`` elements. Order is kept within each inner stream and is undefined between them.
 
         Completes when this stream and all inner streams have completed. An error of an inner stream is emitted after
-        its elements; an error of this stream or of ``function`` at once. All other streams are then cancelled. If
-        ``function`` does not return a Publisher, the stream fails with a TypeError.
+        its elements; an error of this stream or of ``function`` when no buffered element is demanded. All other streams
+        are then cancelled. If ``function`` does not return a Publisher, the stream fails with a TypeError.
 
         Args:
             function: called with each element, on the thread that delivers it; returns a Publisher. A coroutine

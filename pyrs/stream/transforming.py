@@ -217,7 +217,7 @@ class Transforming(OperatorFamily[T_co]):
             ValueError: ``max_length`` is less than 1.
 
         Rules: 1.4. A line that is too long fails the stream with ``BufferOverflow`` after the lines before it. An
-        element that is neither text nor bytes, or that differs from the first one in this, fails it with a TypeError.
+        element that is neither text nor bytes, or not of the first one's kind, fails it with a TypeError.
 
         Examples:
             >>> import pyrs
