@@ -21,8 +21,8 @@ All derive from ``PyrsError``:
     └── JvmError                      the errors of the bridge
         ├── JvmUnavailable                               a gateway, a JVM or a jar is missing or cannot be used
         ├── VersionMismatch                              the jar in the JVM is not this package's
-        ├── LinkClosed                                   this side closed the link
-        ├── LinkBroken                                   the other side disconnected
+        ├── LinkClosed                                   this side closed the link, or the link had ended before
+        ├── LinkBroken                                   the link could not be opened, or ended unexpectedly
         ├── ProtocolError                                a frame violated the link protocol
         ├── CallTimeout               also TimeoutError  the other side did not answer in time
         ├── ConversionError           also TypeError     a value cannot be represented on the other side
@@ -157,7 +157,7 @@ class DemandExceeded(SpecViolation, rule="1.1"):
 
 
 class SubscribedTwice(SpecViolation, rule="2.12"):
-    """A Subscriber received ``on_subscribe`` more than once. Rules: 2.5, 2.12."""
+    """A Subscriber subscribed twice or received two Subscriptions. Rules: 2.5, 2.12."""
 
 
 class ConcurrentSignals(SpecViolation, rule="1.3"):
@@ -181,11 +181,11 @@ class VersionMismatch(JvmError):
 
 
 class LinkClosed(JvmError):
-    """This side closed the link."""
+    """This side closed the link, or the link had ended before the call."""
 
 
 class LinkBroken(JvmError):
-    """The other side of the link disconnected."""
+    """The link could not be opened, or ended unexpectedly."""
 
 
 class ProtocolError(JvmError):

@@ -42,7 +42,8 @@ def instrument() -> None:
     The function is idempotent. A subscription begins with ``subscribe``, a terminal operation, an iteration, or a
     Subscriber of the JVM. The inner streams of operators such as ``flat_map`` are part of the outer subscription. The
     name of the span is the name of the last ``checkpoint``, ``log`` or ``metrics`` that has one, else the last operator
-    with its file and line, such as ``map at orders.py:12``. A stream with ``span`` has that span only.
+    with its file and line, such as ``map at orders.py:12``. A stream with ``span`` has that span only. Direct
+    subscriptions to a ``SubmissionPublisher`` are not recorded.
 
     The current trace crosses the bridges. If Python subscribes to a stream of the JVM, the stream receives
     ``traceparent``, and ``tracestate`` if there is one, in Reactor's ``Context``. If Reactor subscribes to a Python
