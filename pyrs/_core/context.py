@@ -29,6 +29,7 @@ from pyrs._core.downstream import SubscriberWrapper
 from pyrs._core.fusion import IteratorConsumer
 from pyrs.api import Publisher, Subscriber, Subscription
 
+R = TypeVar("R")
 T = TypeVar("T")
 Task = Callable[[], object]
 
@@ -43,9 +44,9 @@ def capture() -> Context | None:
     return context if len(context) else None
 
 
-def bound(task: Task, context: Context | None) -> Task:
-    """Return a task that runs in a copy of the context; without one, the task itself."""
-    return task if context is None else lambda: context.copy().run(task)
+def bound(function: Callable[..., R], context: Context | None) -> Callable[..., R]:
+    """Return a function that runs in a copy of the context; without one, itself."""
+    return function if context is None else lambda *arguments: context.copy().run(function, *arguments)
 
 
 def bound_executor(scheduler: _Executes, context: Context | None) -> Callable[[Task], None]:

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from pyrs._core import hooks
-from pyrs._core.context import attach
+from pyrs._core.context import attach, capture
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.downstream import DownstreamSubscription, checked_subscriber
 from pyrs._core.fusion import IteratorConsumer, checked_result, null_element
@@ -51,7 +51,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
     """
 
     def __init__(self, subscriber: Subscriber[Any], stages: Sequence[Stage]) -> None:
-        super().__init__(subscriber, None)
+        super().__init__(subscriber, capture())  # a stage may emit inside of request
         self._open = True  # upstream neither cancelled nor terminated
         self._cancelled = 0  # the number of stages, from the first, that received a cancel
         self._finished = -1  # the place of the last stage that called ``finish``

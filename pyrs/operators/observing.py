@@ -146,7 +146,8 @@ class _DiscardingSubscriber(SubscriberWrapper[Any]):
 
     def __init__(self, subscriber: Subscriber[Any], operator: DoOnDiscard) -> None:
         super().__init__(subscriber)
-        self.discards = (operator.receive, *self.discards)
+        # Bound to the context of ``subscribe``, because any thread may cancel.
+        self.discards = (bound(operator.receive, capture()), *self.discards)
         self.on_next = subscriber.on_next  # type: ignore[method-assign]  # saves a Python frame per element
 
 

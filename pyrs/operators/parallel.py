@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from pyrs._core import hooks
+from pyrs._core.context import bound
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_natural
@@ -154,7 +155,8 @@ class _RailDispatcher(Dispatcher):
         super().abandon(part)
         if not self._unresolved:
             try:
-                default().execute(self.outer_run.wake)  # not here: a finalizer may run while any lock is held
+                # Not here: a finalizer may run while any lock is held.
+                default().execute(bound(self.outer_run.wake, self.outer_run._context))
             except RuntimeError:
                 pass  # the interpreter is exiting
 

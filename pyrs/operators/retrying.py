@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyrs._core import hooks
 from pyrs._core.arbiter import SubscriptionArbiter
+from pyrs._core.context import attach
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.display import name_of
 from pyrs._core.inputs import CallbackInput
@@ -179,7 +180,7 @@ class _RetryWhenRun(SubscriptionArbiter[Any]):
 
     def _begin(self) -> None:
         signals = self._operator.function(self._operator.wrap(self._outcomes))
-        checked_publisher(signals, "the result of function").subscribe(self._signals)
+        attach(checked_publisher(signals, "the result of function"), self._signals)
         super()._begin()
 
     def _source_completed(self) -> None:

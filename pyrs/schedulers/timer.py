@@ -113,7 +113,7 @@ class Timer:
 
     def _schedule(self, time: float, number: int) -> None:
         # Called outside the lock: the scheduler may run a task that is already due at once.
-        task = OwnedTask(bound(partial(self._run, number), self._context), self._refused)
+        task = OwnedTask(bound(partial(self._run, number), self._context), bound(self._refused, self._context))
         handle = self.scheduler.schedule(task, max(0.0, time - self.now()))
         with self._lock:
             if number == self._number and not self._closed:

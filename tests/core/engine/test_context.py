@@ -17,6 +17,8 @@ import pyrs
 from pyrs import schedulers
 from pyrs._core.context import bound, bound_executor, capture, in_context
 from pyrs._core.fusion import IteratorConsumer
+from pyrs.errors import SchedulerClosed
+from pyrs.testing import TestPublisher
 from tests.waiting import DEADLINE, on_threads, run_on_threads
 
 variable = ContextVar("variable", default="nothing")
@@ -317,8 +319,22 @@ def test_signals_of_a_foreign_publisher_run_in_the_subscribers_context(apply: An
         lambda: pyrs.timer(0),
         lambda: pyrs.range(3).on_backpressure_buffer(10),
         lambda: pyrs.range(3).merge(pyrs.empty()),
+        lambda: pyrs.never().scan(lambda total, n: n, 5).take(1),
+        lambda: pyrs.empty().concat(pyrs.empty()).default_if_empty(5),
+        lambda: pyrs.empty().concat(pyrs.empty()).materialize(),
     ],
-    ids=["range", "concat", "to_list", "create", "timer", "on_backpressure_buffer", "merge"],
+    ids=[
+        "range",
+        "concat",
+        "to_list",
+        "create",
+        "timer",
+        "on_backpressure_buffer",
+        "merge",
+        "scan",
+        "default_if_empty",
+        "materialize",
+    ],
 )
 def test_request_from_another_thread_signals_in_the_subscribers_context(make: Any) -> None:
     seen: list[str] = []
@@ -353,6 +369,75 @@ def test_callbacks_for_request_and_cancel_run_in_the_subscribers_context(make: A
     Context().run(subscription.request, 1)
     Context().run(subscription.cancel)
     assert seen == ["mine"] * 3
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda stream: stream.concat(pyrs.never()).buffer(5),
+        lambda stream: stream.prefetch(2),
+        lambda stream: stream.publish(2).ref_count(),
+        lambda stream: stream.window(3),
+    ],
+    ids=["buffer", "prefetch", "publish", "window"],
+)
+def test_cancel_discards_elements_in_the_subscribers_context(make: Any) -> None:
+    seen: list[str] = []
+    stream = make(pyrs.range(9)).do_on_discard(lambda element: seen.append(variable.get()))
+    token = variable.set("mine")
+    subscription = stream.subscribe(on_next=lambda element: None, request=1)
+    variable.reset(token)
+    subscription.request(1)
+    Context().run(subscription.cancel)
+    assert set(seen) == {"mine"}
+
+
+@pytest.mark.parametrize("operator", ["retry_when", "repeat_when"])
+def test_signal_of_a_foreign_publisher_subscribes_again_in_the_subscribers_context(operator: str) -> None:
+    seen: list[str] = []
+
+    def source() -> pyrs.Stream[int]:
+        seen.append(variable.get())
+        return pyrs.error(OSError("planned")) if operator == "retry_when" else pyrs.empty()
+
+    signals: TestPublisher[int] = TestPublisher()
+    apply = getattr(pyrs.defer(source), operator)
+    token = variable.set("mine")
+    apply(lambda outcomes: signals).subscribe(on_error=print)
+    variable.reset(token)
+    Context().run(signals.next, 1)
+    assert seen == ["mine", "mine"]
+
+
+def test_completion_after_the_release_of_unread_rails_is_signalled_in_the_subscribers_context() -> None:
+    seen: list[str] = []
+    rails: list[Any] = []
+    ended = threading.Event()
+    stream = pyrs.never().parallel(2).transform_rails(lambda rail: rails.append(rail) or pyrs.empty()).sequential()
+    token = variable.set("mine")
+    stream.subscribe(on_next=print, on_complete=lambda: (seen.append(variable.get()), ended.set()))
+    variable.reset(token)
+    rails.clear()
+    assert ended.wait(DEADLINE)
+    assert seen == ["mine"]
+
+
+@pytest.mark.parametrize("name", ["delay", "timeout", "delay_subscription"])
+def test_error_of_a_closed_scheduler_is_signalled_in_the_subscribers_context(name: str) -> None:
+    tasks: list[Any] = []
+
+    class Closing(schedulers.VirtualTime):
+        def schedule(self, task: Any, delay: float = 0.0) -> Any:
+            tasks.append(task)
+            return super().schedule(task, delay)
+
+    seen: list[str] = []
+    stream = getattr(pyrs.just(1).concat(pyrs.never()), name)(5, scheduler=Closing())
+    token = variable.set("mine")
+    stream.subscribe(on_next=lambda element: None, on_error=lambda error: seen.append(variable.get()))
+    variable.reset(token)
+    Context().run(tasks[0].refused, SchedulerClosed("closed"))
+    assert seen == ["mine"]
 
 
 def test_future_completed_on_another_thread_signals_in_the_subscribers_context() -> None:
