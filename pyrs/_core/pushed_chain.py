@@ -12,6 +12,7 @@ from pyrs._core.context import attach, capture
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.downstream import DownstreamSubscription, checked_subscriber
 from pyrs._core.fusion import IteratorConsumer, checked_result, null_element
+from pyrs._core.source import InertSubscription
 from pyrs._core.stage import DROP, END, MAP, SELECT, STEP, Stage, StageRun, dropped, ignored
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal
@@ -33,7 +34,13 @@ class PushedChainPublisher(Publisher[Any]):
         # The chain takes an iterator only if its Subscriber does. Otherwise the source calls on_next in its own loop,
         # which also checks the source's state after each element.
         consumes = isinstance(downstream, IteratorConsumer) and not downstream.steady_only
-        attach(self.source, (ConsumingChainSubscriber if consumes else PushedChainSubscriber)(downstream, self.stages))
+        chain = (ConsumingChainSubscriber if consumes else PushedChainSubscriber)(downstream, self.stages)
+        try:
+            attach(self.source, chain)
+        except BaseException as error:
+            if hooks.is_exit(error):
+                raise
+            chain.source_raised(error)
 
     def __repr__(self) -> str:
         return ".".join([repr(self.source), *map(repr, self.stages)])
@@ -229,6 +236,13 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
                 self._complete_runs()
             except RecursionError as error:
                 self._stage_raised(error, 0, outermost=True)
+
+    def source_raised(self, error: BaseException) -> None:
+        """Signal an exception of the source's ``subscribe`` as its error (§1.9)."""
+        if self._subscribed:
+            self.on_error(error)
+        else:
+            InertSubscription(self, error).start()
 
     # Called by downstream.
 

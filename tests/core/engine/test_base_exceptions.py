@@ -44,6 +44,7 @@ STREAMS: dict[str, Callable[[], pyrs.Stream[Any]]] = {
     "concat_map": lambda: pyrs.range(3).concat_map(lambda _: failing_publisher()),
     "delay_subscription": lambda: failing_publisher().delay_subscription(0, scheduler=inline()),
     "share": lambda: failing_publisher().share(),
+    "map": lambda: failing_publisher().map(str),
 }
 
 

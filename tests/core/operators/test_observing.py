@@ -18,7 +18,7 @@ import pyrs
 from pyrs.errors import NullSignal
 from pyrs.operators import progress
 from pyrs.testing import TestPublisher, TestSubscriber
-from tests.core.support import error_of, notes_of
+from tests.core.support import RecordingSubscription, error_of, notes_of
 from tests.waiting import eventually
 
 Wrap = Callable[[Any], pyrs.Stream[Any]]
@@ -175,6 +175,22 @@ class TestActionsThatRaise:
         assert any("in do_on_subscribe(" in note for note in notes_of(error))
         source.assert_cancelled(1).assert_was_not_requested()
         assert events == ["cancel", "finally"]
+
+    @pytest.mark.parametrize("subscription", [None, RecordingSubscription()])
+    def test_actions_observe_the_error_of_a_publisher_that_raises_in_subscribe(
+        self, subscription: pyrs.Subscription | None
+    ) -> None:
+        class Raising(pyrs.Publisher[int]):
+            def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
+                if subscription is not None:
+                    subscriber.on_subscribe(subscription)
+                raise failure
+
+        failure = OSError("down")
+        events: list[Any] = []
+        inner = observe(pyrs.Stream(Raising()), events)
+        assert error_of(pyrs.just(1).concat_map(lambda _: inner)) is failure
+        assert events == ["subscribe", f"request {pyrs.UNBOUNDED}", failure, "terminate", "finally"]
 
     def test_exception_of_do_on_error_does_not_replace_the_error(self, dropped: Any) -> None:
         failure = OSError("down")
