@@ -98,9 +98,9 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         self.on_next = self._segment(plain, 0, following, first=True)  # type: ignore[method-assign]
         self._complete_runs, self._fail_runs = complete, fail
         request: Callable[[int], None] = self._request_upstream
-        for run in runs:
+        for place, run in enumerate(runs):
             run.request_upstream = request
-            request = run.request
+            request = partial(self._request_guarded, place, run.request) if run.request_may_raise else run.request
         self._request_runs = request
 
     def _segment(
@@ -195,16 +195,19 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
             return
         self._upstream = subscription
         refused: BaseException | None = None
-        place = 0
-        try:
-            for place, run in enumerate(self._runs):  # noqa: B007 - read after an error
+        refusing = 0
+        for place, run in enumerate(self._runs):
+            try:
                 run.on_subscribe()
-        except BaseException as error:
-            refused = error
-            self._cancel_upstream(place)  # before the Subscriber can request
+            except BaseException as error:
+                self._drop(refused)  # only the last error is emitted
+                refused, refusing = error, place
+                self._cancel_upstream(place)  # before the Subscriber can request
+                if hooks.is_exit(error):
+                    break
         self._introduce()  # 1.9: also before an error
         if refused is not None:
-            self._stage_raised(refused, place)
+            self._stage_raised(refused, refusing)
             return
         # From the last to the first, because begin() may send a terminal signal to the stages after it.
         for place in reversed(range(len(self._runs))):
@@ -281,6 +284,15 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         try:
             signal(*arguments)
         except BaseException as error:
+            self._stage_raised(error, place)
+
+    def _request_guarded(self, place: int, request: Callable[[int], None], n: int) -> None:
+        """Call ``request`` of a stage, and fail the stream from that stage if it raises."""
+        try:
+            request(n)
+        except BaseException as error:
+            if hooks.is_exit(error):
+                raise  # handled by ``_on_request``
             self._stage_raised(error, place)
 
     def _deliver_complete(self) -> None:

@@ -105,9 +105,11 @@ class StageRun(ABC):
 
     Attributes:
         sees_elements: whether ``on_next`` does anything. If not, elements bypass this stage.
+        request_may_raise: whether ``request`` may raise an error other than those of the stages before this one.
     """
 
     sees_elements = True
+    request_may_raise = False
 
     emit: Callable[[Any], None]
     complete: Callable[[], None]

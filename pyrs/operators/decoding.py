@@ -161,6 +161,8 @@ class _SplitLinesRun(TailRun):
     source emits inside ``request``.
     """
 
+    request_may_raise = True  # the error of a line that is too long follows the demanded lines before it
+
     def __init__(self, stage: SplitLines) -> None:
         super().__init__()
         self._stage = stage

@@ -275,6 +275,7 @@ class Log(PushedStage):
 
 class _LogRun(ObservingRun):
     sees_elements = True
+    request_may_raise = True
 
     def __init__(self, name: str, logger: Logger, level: int) -> None:
         super().__init__()

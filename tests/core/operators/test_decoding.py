@@ -84,6 +84,20 @@ def test_error_of_an_overlong_line_names_the_limit_and_cancels_upstream() -> Non
     source.assert_cancelled(1)
 
 
+def test_overlong_line_behind_an_undemanded_one_cancels_upstream_and_names_split_lines() -> None:
+    source = TestPublisher[str]()
+    events: list[str] = []
+    stream = (
+        source.stream().do_on_error(lambda error: events.append("error")).do_on_cancel(lambda: events.append("cancel"))
+    )
+    subscriber = subscribe(stream.split_lines(max_length=3), 1)
+    source.next("a\nb\nlong\n")
+    subscriber.request(1)
+    assert "in split_lines(max_length=3)" in notes_of(subscriber.assert_error(BufferOverflow))[0]
+    assert subscriber.elements == ["a", "b"]
+    assert events == ["cancel"]
+
+
 def test_split_lines_requests_a_chunk_when_no_line_is_left() -> None:
     counting = Counting(["a\nb\n", "c", "d\n", "e\n"])
     subscriber = subscribe(counting.stream().split_lines(), 1)

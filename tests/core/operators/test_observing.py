@@ -176,6 +176,18 @@ class TestActionsThatRaise:
         source.assert_cancelled(1).assert_was_not_requested()
         assert events == ["cancel", "finally"]
 
+    def test_actions_after_a_do_on_subscribe_that_raises_observe_on_subscribe_and_the_error(self, dropped: Any) -> None:
+        events: list[Any] = []
+        metrics = pyrs.Metrics("numbers", clock=lambda: 3.0)
+        stream = observe(pyrs.range(3).do_on_subscribe(self.raising), events).metrics(metrics)
+        error = error_of(stream)
+        assert isinstance(error, KeyError)
+        assert events == ["subscribe", f"request {pyrs.UNBOUNDED}", error, "terminate", "finally"]
+        assert (metrics.subscribed, metrics.failed, metrics.active) == (1, 1, 0)
+        last = error_of(stream.do_on_subscribe(self.raising))  # only the last error is emitted
+        (first,) = dropped.take()
+        assert first is not last
+
     @pytest.mark.parametrize("subscription", [None, RecordingSubscription()])
     def test_actions_observe_the_error_of_a_publisher_that_raises_in_subscribe(
         self, subscription: pyrs.Subscription | None
