@@ -31,7 +31,7 @@ Several Subscribers:
 
 Shared by all:
 
-    blocked_threads  the threads that are blocked on a stream
+    blocked_threads  the event loops whose threads are blocked on a stream
     callbacks     a Subscriber that calls the given functions
     context       context variables in every callback
     display       reprs of streams, functions and values

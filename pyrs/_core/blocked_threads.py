@@ -1,10 +1,11 @@
-"""Track threads blocked on a stream.
+"""Track the event loops whose threads are blocked on a stream.
 
-No work of the stream may be scheduled on the event loop of such a thread, which is stalled.
+No work of the stream may be scheduled on such a loop, which is stalled.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from threading import local
 from typing import Any, TypeVar
@@ -13,21 +14,37 @@ R = TypeVar("R")
 
 
 class _ThreadState(local):
-    blocked = False
+    stalled: Any = None  # the loop that was running when this thread began to block
 
 
 _this_thread = _ThreadState()
 
 
+def running_loop() -> Any:
+    """Return this thread's running asyncio loop if it can run callbacks, else None."""
+    loop = _present_loop()
+    return None if loop is _this_thread.stalled else loop
+
+
 def is_blocked() -> bool:
-    """Return whether this thread blocks on a stream, so that its loop is stalled."""
-    return _this_thread.blocked
+    """Return whether the running loop is stalled: its thread blocks on a stream.
+
+    A loop that a function of that stream runs, such as the loop of ``asyncio.run``, is not stalled.
+    """
+    loop = _present_loop()
+    return loop is not None and loop is _this_thread.stalled
 
 
 def while_blocked(function: Callable[..., R], *arguments: Any) -> R:
     """Call a function that starts or drives a stream on which this thread blocks."""
-    before, _this_thread.blocked = _this_thread.blocked, True
+    before, _this_thread.stalled = _this_thread.stalled, _present_loop()
     try:
         return function(*arguments)
     finally:
-        _this_thread.blocked = before
+        _this_thread.stalled = before
+
+
+def _present_loop() -> Any:
+    # Without asyncio no loop runs. The function is missing while another thread imports asyncio.
+    get = getattr(sys.modules.get("asyncio"), "_get_running_loop", None)
+    return None if get is None else get()

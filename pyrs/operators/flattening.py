@@ -12,6 +12,7 @@ from typing import Any
 
 from pyrs._core import hooks
 from pyrs._core.arbiter import SubscriptionArbiter
+from pyrs._core.blocked_threads import running_loop
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.display import short
@@ -21,7 +22,7 @@ from pyrs._core.stage import PushedStage, TailRun
 from pyrs.api import Publisher, Subscriber
 from pyrs.operators.filtering import IgnoreElements
 from pyrs.operators.folding import First
-from pyrs.operators.merging import FlatteningOperator, checked_inner, discard_inner, running_loop
+from pyrs.operators.merging import FlatteningOperator, checked_inner, discard_inner
 
 
 class _ConcatMapRun(SubscriptionArbiter[Any]):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from pyrs._core import hooks
-from pyrs._core.blocked_threads import is_blocked
+from pyrs._core.blocked_threads import running_loop
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.display import kind_of, name_of
@@ -51,15 +51,6 @@ def discard_inner(inner: Publisher[Any]) -> None:
     sources = sys.modules.get("pyrs.aio.sources")  # not imported if nothing is awaited
     if sources is not None and isinstance(inner, sources.AsyncIterablePublisher):
         inner.discard()
-
-
-def running_loop() -> Any:
-    """Return this thread's running asyncio loop if it can run callbacks, else None.
-
-    A thread that blocks on a stream cannot run the callbacks of its loop.
-    """
-    asyncio = sys.modules.get("asyncio")  # no loop runs if it is not imported
-    return None if asyncio is None or is_blocked() else asyncio._get_running_loop()
 
 
 class _FlatMapRun(Coordinator[Any]):

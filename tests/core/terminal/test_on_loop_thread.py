@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import pyrs
 from pyrs.adapters.queues import from_queue
+from pyrs.testing import TestSubscriber
 from tests.core.conftest import Hidden
 from tests.waiting import DEADLINE
 
@@ -137,3 +140,28 @@ def test_blocking_on_a_foreign_synchronous_publisher_is_allowed() -> None:
         2,
         4,
     ]
+
+
+@pytest.mark.parametrize("run", TERMINAL_OPERATIONS.values(), ids=TERMINAL_OPERATIONS)
+def test_a_loop_that_a_function_of_the_stream_runs_is_not_blocked(
+    run: Callable[[pyrs.Stream[int]], list[int]],
+) -> None:
+    async def main(n: int) -> int:
+        loop, future = asyncio.get_running_loop(), asyncio.Future[int]()
+
+        async def add(element: int) -> int:
+            assert asyncio.get_running_loop() is loop
+            loop.call_soon(future.set_result, n)
+            return element + await future
+
+        return await pyrs.just(n).map(add).single() + await pyrs.from_future(future) - n
+
+    assert run(pyrs.range(3).map(lambda n: asyncio.run(main(n)))) == [0, 2, 4]
+
+
+def test_stream_runs_while_another_thread_imports_asyncio(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "asyncio", ModuleType("asyncio"))
+    stream = pyrs.range(2).flat_map(lambda n: pyrs.just(n, n))
+    subscriber: TestSubscriber[int] = TestSubscriber(None)
+    stream.subscribe(subscriber)
+    assert subscriber.await_complete() == stream.collect(timeout=DEADLINE) == [0, 0, 1, 1]
