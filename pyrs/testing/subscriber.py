@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from operator import index
 from threading import Condition
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -40,7 +42,7 @@ class TestSubscriber(Subscriber[T], Generic[T]):
         elements: the received elements.
         error: the received error, or None.
         completed: whether ``on_complete`` was received.
-        subscription: the received Subscription, or None.
+        subscription: a Subscription that records its calls and forwards them to the received one; None before that.
         violations: one line for each rule violation.
         thread_names: the names of the threads that emitted signals.
 
@@ -89,7 +91,7 @@ class TestSubscriber(Subscriber[T], Generic[T]):
                 subscription.cancel()
                 return
             with self._changed:
-                self.subscription = subscription
+                self.subscription = _RecordingSubscription(subscription, self._log, self._changed)
                 self._changed.notify_all()
             if self._first_request:
                 self.request(self._first_request)
@@ -126,17 +128,11 @@ class TestSubscriber(Subscriber[T], Generic[T]):
     def request(self, n: int) -> None:
         """Request ``n`` more elements; wait for ``on_subscribe`` first."""
         n = checked_integer(n, "n")
-        subscription = self.await_subscription()
-        with self._changed:
-            self._log.requested(n)
-        subscription.request(n)
+        self.await_subscription().request(n)
 
     def cancel(self) -> None:
         """Cancel the Subscription; wait for ``on_subscribe`` first."""
-        subscription = self.await_subscription()
-        with self._changed:
-            self._log.cancelled()
-        subscription.cancel()
+        self.await_subscription().cancel()
 
     # Waiting
 
@@ -234,3 +230,25 @@ class TestSubscriber(Subscriber[T], Generic[T]):
     def _summary(self) -> str:
         with self._changed:
             return self._log.summary()
+
+
+class _RecordingSubscription(Subscription):
+    """Logs the calls of the test, which may use the Subscription itself."""
+
+    def __init__(self, subscription: Subscription, log: SignalLog, lock: Condition) -> None:
+        self._subscription = subscription
+        self._log = log
+        self._lock = lock
+
+    def request(self, n: int, /) -> None:
+        with self._lock, suppress(TypeError):  # the Publisher rejects an argument that is not an integer
+            self._log.requested(index(n))
+        self._subscription.request(n)
+
+    def cancel(self) -> None:
+        with self._lock:
+            self._log.cancelled()
+        self._subscription.cancel()
+
+    def __repr__(self) -> str:
+        return repr(self._subscription)

@@ -152,7 +152,7 @@ def test_element_that_changes_rails_is_not_released_under_the_lock(completes: bo
 
     released: list[bool] = []
     rails = Rails(2)
-    dispatcher = rails.rails[0].subscription._part.dispatcher  # type: ignore[union-attr]
+    dispatcher = rails.rails[0].await_subscription()._subscription._part.dispatcher  # type: ignore[attr-defined]
     rails.rails[0].request(1)
     rails.rails[0].cancel()
     rails.source.next(Element())  # type: ignore[arg-type]

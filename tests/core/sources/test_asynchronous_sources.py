@@ -239,7 +239,7 @@ class TestFromFuture:
         future: Future[str] = Future()
         subscriber: TestSubscriber[str] = TestSubscriber(1)
         pyrs.from_future(future).subscribe(subscriber)
-        subscription = weakref.ref(subscriber.await_subscription())
+        subscription = weakref.ref(subscriber.await_subscription()._subscription)  # type: ignore[attr-defined]
         subscriber.cancel()
         del subscriber
         collected(lambda: subscription() is None)

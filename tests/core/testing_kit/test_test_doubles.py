@@ -59,6 +59,18 @@ class TestTestSubscriber:
         fails(lambda: subscriber.request(1), "on_subscribe did not arrive", "no signal")
         fails(subscriber.cancel, "on_subscribe did not arrive")
 
+    def test_calls_on_the_subscription_itself_are_recorded(self) -> None:
+        publisher, subscriber = self.subscribe(0)
+        publisher.next(1, 2)
+        subscription = subscriber.await_subscription()
+        assert subscription is subscriber.subscription
+        subscription.request(1)
+        subscriber.assert_elements(1).assert_live()
+        with pytest.raises(TypeError):
+            subscription.request("1")  # type: ignore[arg-type]
+        subscription.cancel()
+        fails(subscriber.assert_complete, "on_subscribe, request(1), on_next(1), cancel")
+
     @pytest.mark.parametrize("violation", list(Violation))
     def test_subscriber_reports_every_violation(self, violation: Violation) -> None:
         publisher: TestPublisher[Any] = TestPublisher(violation)
