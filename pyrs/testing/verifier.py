@@ -10,6 +10,7 @@ from math import inf
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
+from pyrs._core.blocked_threads import while_blocked
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.display import name_of, short
 from pyrs._core.sites import assembly_site
@@ -259,7 +260,10 @@ class StepVerifier(Generic[T]):
     # Verification
 
     def verify(self, timeout: float = TIMEOUT) -> float:
-        """Subscribe and run the script.
+        """Subscribe and run the script. Blocks the calling thread.
+
+        If an asyncio loop runs on that thread, coroutine functions and asynchronous sources of the stream run on the
+        background loop, as for ``collect``.
 
         Args:
             timeout: the deadline of the whole verification, in seconds of real time.
@@ -273,7 +277,9 @@ class StepVerifier(Generic[T]):
         """
         timeout = checked_timeout(timeout, "timeout")
         started, self._started = self._started, None
-        return _Started(self, timeout).finish(None) if started is None else started.finish(timeout)
+        if started is not None:
+            return while_blocked(started.finish, timeout)
+        return while_blocked(lambda: _Started(self, timeout).finish(None))
 
     def verify_later(self) -> StepVerifier[T]:
         """Subscribe now, and return a verifier whose ``verify`` waits for the end.

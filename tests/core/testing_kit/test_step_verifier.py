@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -210,6 +211,15 @@ class TestStepVerifier:
         publisher.assert_cancelled(1)
         StepVerifier.create(publisher).expect_no_event(0.01).then_cancel().expect_no_event(0.0).verify()
         publisher.assert_cancelled(2)
+
+    def test_coroutines_run_although_the_verification_blocks_their_loop(self) -> None:
+        async def double(n: int) -> int:
+            return 2 * n
+
+        async def verify() -> None:
+            StepVerifier.create(pyrs.just(1, 2).map(double)).expect_next(2, 4).verify_complete()
+
+        asyncio.run(verify())
 
     def test_then_runs_on_the_verifying_thread(self, threaded: Callable[[Any], pyrs.Stream[Any]]) -> None:
         verifier = StepVerifier.create(threaded(pyrs.range(1_000)), request=10).expect_next_count(10)
