@@ -65,10 +65,10 @@ def rule_of(name: str, reason: str = "") -> str:
     A rule in the failure has precedence over one in the name. The number is empty if there is none. If a failure names
     several rules, the first MUST rule among them is returned.
     """
-    named = re.search(r"rules? (\d\.\d+(?:, \d\.\d+)*)", reason)
-    if named is not None:
-        numbers = named[1].split(", ")
-        return next((number for number in numbers if RULES[number].strength == "MUST"), numbers[0])
+    for named in re.finditer(r"rules? (\d\.\d+(?:, \d\.\d+)*)", reason):
+        numbers = [number for number in named[1].split(", ") if number in RULES]  # a user's message may name others
+        if numbers:
+            return next((number for number in numbers if RULES[number].strength == "MUST"), numbers[0])
     in_name = re.search(r"_spec(\d)(\d\d)", name)
     return f"{in_name[1]}.{int(in_name[2])}" if in_name is not None else ""
 

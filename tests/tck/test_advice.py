@@ -63,6 +63,8 @@ def test_a_failure_of_a_late_call_names_the_timeout() -> None:
         (NO_MORE, "3 requests (rules 1.2, 1.3)", "1.3"),
         ("required_createPublisher1MustProduceAStreamOfExactly1Element", "published 0 elements", ""),
         ("beyond_spec317_x", "", "3.17"),
+        (NO_MORE, "subscribe raised RuntimeError: refused by rule 7.3 (rule 1.9)", "1.9"),
+        (NO_MORE, "create_publisher(1) raised ValueError: rules 7.3, 8.1", "1.7"),
     ],
 )
 def test_rule_of_prefers_the_reason_to_the_name(name: str, reason: str, rule: str) -> None:
