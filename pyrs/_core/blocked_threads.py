@@ -35,6 +35,26 @@ def is_blocked() -> bool:
     return loop is not None and loop is _this_thread.stalled
 
 
+def blocked_error(loop: Any) -> RuntimeError | None:
+    """Return the error of a stream that needs the loop that it stalls, or None.
+
+    ``loop`` is the loop that the stream needs; None if it needs none.
+    """
+    if loop is None or loop is not _this_thread.stalled or loop is not _present_loop():
+        return None
+    return RuntimeError(
+        "this call would block the event loop that the stream needs: await the stream instead, for example "
+        "await stream.to_list()"
+    )
+
+
+def check_not_blocked(loop: Any) -> None:
+    """Reject a loop whose thread blocks on the stream that needs the loop."""
+    error = blocked_error(loop)
+    if error is not None:
+        raise error
+
+
 def while_blocked(function: Callable[..., R], *arguments: Any) -> R:
     """Call a function that starts or drives a stream on which this thread blocks."""
     before, _this_thread.stalled = _this_thread.stalled, _present_loop()

@@ -25,6 +25,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar, cast
 
 from pyrs._core import hooks
+from pyrs._core.blocked_threads import check_not_blocked
 from pyrs._core.downstream import SubscriberWrapper
 from pyrs._core.fusion import IteratorConsumer
 from pyrs.api import Publisher, Subscriber, Subscription
@@ -50,7 +51,12 @@ def bound(function: Callable[..., R], context: Context | None) -> Callable[..., 
 
 
 def bound_executor(scheduler: _Executes, context: Context | None) -> Callable[[Task], None]:
-    """Return a form of ``scheduler.execute`` that runs tasks in a copy of the context."""
+    """Return a form of ``scheduler.execute`` that runs tasks in a copy of the context.
+
+    Raises:
+        RuntimeError: the scheduler runs tasks on the loop that the thread of this call stalls.
+    """
+    check_not_blocked(getattr(scheduler, "loop", None))
     execute = scheduler.execute
     if context is None:
         return execute

@@ -10,7 +10,7 @@ from threading import Event, RLock, Thread
 from typing import Any
 
 from pyrs._core import hooks
-from pyrs._core.blocked_threads import is_blocked
+from pyrs._core.blocked_threads import check_not_blocked, is_blocked
 
 _lock = RLock()  # reentrant: a finalizer may need the loop while the lock is held
 _loop: asyncio.AbstractEventLoop | None = None
@@ -74,15 +74,6 @@ def loop_for(given: asyncio.AbstractEventLoop | None = None) -> asyncio.Abstract
     chosen = given or background_loop()
     check_not_blocked(chosen)
     return chosen
-
-
-def check_not_blocked(loop: asyncio.AbstractEventLoop) -> None:
-    """Reject a loop whose thread blocks on the stream that needs the loop."""
-    if is_blocked() and is_here(loop):
-        raise RuntimeError(
-            "this call would block the event loop that the stream needs: await the stream instead, for example "
-            "await stream.to_list()"
-        )
 
 
 def is_here(loop: asyncio.AbstractEventLoop) -> bool:

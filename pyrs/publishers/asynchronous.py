@@ -6,6 +6,7 @@ from collections.abc import AsyncIterable, Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyrs._core import hooks
+from pyrs._core.blocked_threads import check_not_blocked
 from pyrs._core.context import in_context
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.display import kind_of, name_of, short
@@ -178,8 +179,6 @@ class _FutureRun(Coordinator[Any]):
 
     def _begin(self) -> None:
         if self._loop is not None and not self._future.done():
-            from pyrs.aio.loops import check_not_blocked
-
             check_not_blocked(self._loop)
         self._on_loop(self._listen)
 

@@ -8,6 +8,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from pyrs._core import hooks
+from pyrs._core.blocked_threads import blocked_error
 from pyrs._core.context import bound, capture
 from pyrs.schedulers import Cancellable, Scheduler, current
 from pyrs.schedulers.base import OwnedTask
@@ -42,6 +43,8 @@ class Timer:
     ) -> None:
         self.scheduler = current(scheduler)
         self.now = self.scheduler.now
+        # Of a timer on the loop that the thread of the subscriber stalls; raised when the timer is needed.
+        self._stalled = blocked_error(getattr(self.scheduler, "loop", None))
         self.fired = False
         self._action = action
         self._refused = refused
@@ -63,7 +66,10 @@ class Timer:
 
         Raises:
             SchedulerClosed: the scheduler accepts no more tasks; a third-party one may raise another error.
+            RuntimeError: the scheduler runs tasks on the loop that the thread of the subscriber stalls.
         """
+        if self._stalled is not None:
+            raise self._stalled
         with self._lock:
             if self._closed:
                 return

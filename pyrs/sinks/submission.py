@@ -16,6 +16,7 @@ from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.downstream import checked_subscriber
 from pyrs._core.operator import Operator
+from pyrs._core.source import InertSubscription
 from pyrs._core.validation import checked_callable, checked_error, checked_natural, checked_timeout
 from pyrs.api import Subscriber
 from pyrs.errors import NullSignal, PublisherClosed, SubscribedTwice
@@ -261,7 +262,12 @@ class _Core(Operator[Any]):
         return _BufferedSubscription(subscriber, self)
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
-        subscription = self.run(checked_subscriber(subscriber))
+        subscriber = checked_subscriber(subscriber)
+        try:
+            subscription = self.run(subscriber)
+        except RuntimeError as error:  # this thread blocks the loop of the scheduler
+            InertSubscription(subscriber, error).start()
+            return
         with self.lock:
             before = next((each for each in self.subscriptions if each._subscriber is subscriber), None)
             if before is None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import pyrs
+from pyrs import schedulers, sinks
 from pyrs.adapters.queues import from_queue
 from pyrs.testing import TestSubscriber
 from tests.core.conftest import Hidden
@@ -104,7 +105,28 @@ async def _queue() -> pyrs.Stream[int]:
     return from_queue(queue)
 
 
-@pytest.mark.parametrize("build", [_future, _loop, _queue])
+async def _publish_on() -> pyrs.Stream[int]:
+    return pyrs.just(1).publish_on(schedulers.asyncio())
+
+
+async def _subscribe_on() -> pyrs.Stream[int]:
+    return pyrs.just(1).subscribe_on(schedulers.asyncio())
+
+
+async def _inner() -> pyrs.Stream[int]:
+    scheduler = schedulers.asyncio()
+    return pyrs.just(1).flat_map(lambda n: pyrs.just(n).publish_on(scheduler))
+
+
+async def _interval() -> pyrs.Stream[int]:
+    return pyrs.interval(0.01, scheduler=schedulers.asyncio())
+
+
+async def _timeout() -> pyrs.Stream[int]:
+    return pyrs.never().timeout(0.01, scheduler=schedulers.asyncio())
+
+
+@pytest.mark.parametrize("build", [_future, _loop, _queue, _publish_on, _subscribe_on, _inner, _interval, _timeout])
 def test_blocking_on_a_source_of_the_blocked_loop_raises(
     build: Callable[[], Coroutine[Any, Any, pyrs.Stream[int]]],
 ) -> None:
@@ -112,6 +134,33 @@ def test_blocking_on_a_source_of_the_blocked_loop_raises(
         stream = await build()
         with pytest.raises(RuntimeError, match="await the stream instead"):
             stream.collect(timeout=DEADLINE)
+
+    asyncio.run(main())
+
+
+def test_rule_1_9_submission_publisher_of_the_blocked_loop_signals_on_error() -> None:
+    async def main() -> None:
+        publisher: sinks.SubmissionPublisher[int] = sinks.SubmissionPublisher(schedulers.asyncio())
+        subscriber: TestSubscriber[int] = TestSubscriber(None)
+        pyrs.just(1).do_on_next(lambda _: publisher.subscribe(subscriber)).collect(timeout=DEADLINE)
+        subscriber.assert_error(RuntimeError)
+
+    asyncio.run(main())
+
+
+def test_other_streams_of_the_blocked_loop_continue_after_it() -> None:
+    async def main() -> None:
+        scheduler = schedulers.asyncio()
+        sink: sinks.Sink[int] = sinks.multicast()
+        emitted: TestSubscriber[int] = TestSubscriber(None)
+        debounced: TestSubscriber[int] = TestSubscriber(None)
+        sink.stream.publish_on(scheduler).subscribe(emitted)
+        sink.stream.debounce(0.001, scheduler=scheduler).subscribe(debounced)
+        assert pyrs.range(3).do_on_next(sink.emit).collect(timeout=DEADLINE) == [0, 1, 2]
+        sink.emit_complete()
+        await asyncio.to_thread(lambda: (emitted.await_complete(), debounced.await_complete()))
+        emitted.assert_elements(0, 1, 2)
+        debounced.assert_elements(2)
 
     asyncio.run(main())
 
