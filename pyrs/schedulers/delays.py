@@ -109,10 +109,14 @@ class TimerThread:
 
     def __init__(self, execute_refusal: Callable[[Task], object]) -> None:
         self._execute_refusal = execute_refusal
-        self.after_fork()
+        self._reset()
 
     def after_fork(self) -> None:
         """Reset: a forked child has its parent's lock and tasks, but no timer thread."""
+        self._queue.lock = RLock()  # another thread of the parent may hold it, and the child may cancel an old entry
+        self._reset()
+
+    def _reset(self) -> None:
         self._queue = DelayQueue()
         # Released to wake the thread. A Condition would lose a finalizer's notification, and SimpleQueue.get waits for
         # ever if its timeout passes between two steps of CPython's implementation.

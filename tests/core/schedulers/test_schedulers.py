@@ -388,12 +388,13 @@ def use():
             assert done.wait(30), (scheduler, delay)
 
 use()
-inherited = []
+inherited, inherited_handles = [], []
 entered, leave = threading.Event(), threading.Event()
 
 def hold():
     with threads._timer._queue.lock, every[0]._executor._lock, every[1]._executor._lock:
         every[0].schedule(lambda: inherited.append(1), 0.2)  # cannot fire before the fork
+        inherited_handles.append(every[0].schedule(print, 3600))
         entered.set()
         leave.wait(30)
 
@@ -401,6 +402,7 @@ threading.Thread(target=hold).start()
 entered.wait(30)
 child = os.fork()
 if not child:
+    inherited_handles[0].cancel()
     use()
     done = threading.Event()
     every[0].schedule(done.set, 0.3)
