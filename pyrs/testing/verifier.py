@@ -285,8 +285,8 @@ class StepVerifier(Generic[T]):
         """Subscribe now, and return a verifier whose ``verify`` waits for the end.
 
         Use it to verify several Publishers concurrently. Steps that expect signals run when the signals arrive.
-        ``then`` and steps that wait run in ``verify``, whose deadline starts with that call. Each call of this method
-        subscribes once.
+        ``then`` and steps that wait run in ``verify``, whose deadline starts with that call. A signal on the thread of
+        this call also runs a ``then`` that precedes its step. Each call of this method subscribes once.
 
         Raises:
             RuntimeError: no step defines the expected termination.
