@@ -121,16 +121,17 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
             writerWaits = batches.leave();
         }
         if (failure != null) {
-            fail(failure);
-            if (failure instanceof VirtualMachineError) {
-                throw (VirtualMachineError) failure;
-            }
-        } else if (full) {
+            fail(failure); // does nothing if another thread has failed the stream, whose writer may wait for the gate
+        }
+        if (full) {
             session.outbox().ready(batches);
             session.outbox().flush();
-        } else if (writerWaits || !batches.isQueued()) {
+        } else if (writerWaits || failure == null && !batches.isQueued()) {
             session.outbox().ready(batches);
             session.outbox().wakeWriter();
+        }
+        if (failure instanceof VirtualMachineError) {
+            throw (VirtualMachineError) failure;
         }
         if (requesting == Thread.currentThread()) {
             forwardToUpstream();

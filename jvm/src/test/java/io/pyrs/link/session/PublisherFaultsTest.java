@@ -18,6 +18,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
@@ -161,6 +162,19 @@ public class PublisherFaultsTest {
 
     @Test
     public void concurrentSignalsEndTheStream() throws Exception {
+        signalConcurrently(() -> 1L);
+    }
+
+    /** The writer finds the gate occupied when it must send the error, and is notified although the emitter fails. */
+    @Test
+    public void concurrentSignalsEndTheStreamAlsoIfAnElementIsUnconvertible() throws Exception {
+        signalConcurrently(() -> {
+            throw new IllegalStateException("no content");
+        });
+    }
+
+    /** Calls onNext while another onNext encodes a list with this content. */
+    private void signalConcurrently(Supplier<Object> content) throws Exception {
         CountDownLatch inside = new CountDownLatch(1);
         CountDownLatch go = new CountDownLatch(1);
         RecordingSubscription upstream = new RecordingSubscription();
@@ -176,7 +190,7 @@ public class PublisherFaultsTest {
                 } catch (InterruptedException error) {
                     throw new IllegalStateException(error);
                 }
-                return 1L;
+                return content.get();
             }
 
             @Override
