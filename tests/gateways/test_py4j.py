@@ -231,3 +231,12 @@ def test_a_forked_child_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getpid", lambda: -1)
     with pytest.raises(JvmUnavailable, match=r"does not survive fork\(\)"):
         java.static("a.B", "m")
+
+
+def test_a_gateway_that_the_parent_has_used_is_refused_in_a_forked_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    inherited, own = FakeClient(), FakeClient()
+    gateway(inherited)
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    with pytest.raises(JvmUnavailable, match=r"used before fork\(\)"):
+        gateway(inherited)
+    assert gateway(own).describe()

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from py4j import protocol
 from py4j.java_gateway import JavaObject
@@ -26,6 +27,9 @@ _PAUSES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
 """The pause in seconds after each attempt to send a command, if the connection was reset."""
 
 _ARRAY = "java.lang.reflect.Array"
+
+_processes: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+"""The process that used each client first. A forked child has copies of the client and of its open connections."""
 
 
 @contextmanager
@@ -50,7 +54,8 @@ class Py4JGateway(Gateway):
     """The gateway to a JVM that Py4J reaches.
 
     Raises:
-        JvmUnavailable: The JVM is not on this machine's loopback.
+        JvmUnavailable: The JVM is not on this machine's loopback, or another process used this gateway
+            before a ``fork()``.
     """
 
     _without_logs = staticmethod(_unlogged)
@@ -64,6 +69,12 @@ class Py4JGateway(Gateway):
             raise JvmUnavailable(
                 f"the Py4J gateway is at {self._where}, not on this machine's loopback: the link between Python and "
                 "the JVM is a loopback connection, so run this process on the JVM's machine and connect to 127.0.0.1"
+            )
+        if _processes.setdefault(client, os.getpid()) != os.getpid():
+            raise JvmUnavailable(
+                "this Py4J gateway was used before fork(): on its connections this process and its parent would "
+                "receive each other's answers. Create a JavaGateway with the same parameters here, or start the "
+                "process with multiprocessing's method spawn or forkserver"
             )
         super().__init__(Py4JJava(client))
         self._client = client
@@ -152,7 +163,9 @@ class Py4JJava(Java):
 
     def _send(self, header: str, args: Sequence[object], target_id: str, method: str) -> object:
         if os.getpid() != self._process:
-            raise JvmUnavailable("a gateway does not survive fork(): connect in the process that uses it")
+            raise JvmUnavailable(
+                "a gateway does not survive fork(): create a gateway, and connect, in the process that uses it"
+            )
         parts = "".join([self._part(argument) for argument in args])
         command = f"{header}{parts}{protocol.END_COMMAND_PART}"
         try:

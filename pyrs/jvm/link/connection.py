@@ -293,7 +293,7 @@ class LinkConnection:
         The link belongs to the parent. Runs no user code: in the child, each stream to Python ends at its next request.
         """
         self.session.open = False
-        error = LinkBroken("this process was forked: the link belongs to its parent; open a bridge here")
+        error = LinkBroken("this process was forked: the link belongs to its parent; open a gateway and a bridge here")
         self.session.end_error = error
         self.session.outbox.closed = True
         for stream in list(self.session.streams.values()):
