@@ -26,6 +26,8 @@ final class IdempotentCalls {
     private final ClassLoader loader;
     private final Map<Long, KeptResult> results = new LinkedHashMap<>();
     private boolean closed;
+    /** Accessed by the writer thread only. */
+    private long lastForgotten = System.nanoTime();
 
     IdempotentCalls(ClassLoader loader) {
         this.loader = loader;
@@ -86,10 +88,16 @@ final class IdempotentCalls {
         }
     }
 
-    /** Drops the results that are older than control.answer_ms, so that the objects in them can be collected. */
+    /**
+     * Drops the results that are older than control.answer_ms, so that the objects in them can be collected. Called by
+     * the writer thread after each write, and therefore reads the results only a few times in control.answer_ms.
+     */
     void forgetOld() {
         long now = System.nanoTime();
-        forget(settled -> settled != Long.MAX_VALUE && now - settled > KEPT_NANOS);
+        if (now - lastForgotten > KEPT_NANOS / 4) {
+            lastForgotten = now;
+            forget(settled -> settled != Long.MAX_VALUE && now - settled > KEPT_NANOS);
+        }
     }
 
     /** Drops all results and rejects further calls. A kept result would keep the whole bridge reachable. */
