@@ -115,7 +115,9 @@ class Chain(Generic[T]):
         self._culprits: Sequence[int] | None = None  # places; 0 is the source, 1 the first stage
         self._base: Iterator[Any] = iter(iterable)
         base = self._base
-        self._close: Callable[[], None] | None = None if base is iterable else getattr(base, "close", None)
+        # The class is asked, because an object of another process, such as Py4J's, has every attribute.
+        closes = base is not iterable and hasattr(type(base), "close")
+        self._close: Callable[[], None] | None = getattr(base, "close", None) if closes else None
         self._hints: list[Any] = [base] if type(base) in _COUNTED else []
         # Without user code nothing can end the chain falsely, and no marker is needed.
         self._cannot_end_falsely = not any(stage.calls_user_code for stage in stages)

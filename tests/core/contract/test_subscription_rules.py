@@ -204,6 +204,33 @@ def test_rule_3_13_cancel_closes_an_iterator_that_pyrs_created_and_no_other() ->
     assert next(passed) == 2
 
 
+def test_an_iterator_that_has_every_attribute_is_not_closed(dropped: Any) -> None:
+    class Remote:
+        """An iterator whose attributes are methods of an object of another process, as those of Py4J are."""
+
+        def __init__(self) -> None:
+            self.numbers = iter(range(3))
+
+        def __iter__(self) -> Iterator[int]:
+            return self
+
+        def __next__(self) -> int:
+            return next(self.numbers)
+
+        def __getattr__(self, name: str) -> Any:
+            def method() -> None:
+                raise RuntimeError(f"there is no method {name}")
+
+            return method
+
+    class Elements:
+        def __iter__(self) -> Iterator[int]:
+            return Remote()
+
+    assert pyrs.from_iterable(Elements()).collect() == [0, 1, 2]
+    assert dropped.take() == []
+
+
 def test_rule_3_15_cancel_returns_normally_if_closing_the_iterator_fails(dropped: Any) -> None:
     class Elements:
         def __iter__(self) -> Iterator[int]:
