@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Event
 
 import pytest
 
 from pyrs.errors import JvmUnavailable, VersionMismatch
+from pyrs.jvm.gateways import loading
 from pyrs.jvm.gateways.jars import Jars
 from pyrs.jvm.gateways.loading import LOADER_PROPERTY, load_entry
 from tests.forking import status_of_a_child
@@ -38,20 +42,35 @@ def test_a_fork_while_the_jvm_starts_does_not_block_the_child(monkeypatch: pytes
             jpype.running_gateway()
         return True
 
+    assert status_of_a_child_while_locked(jpype._starting, answers) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_while_the_jar_is_loaded_does_not_block_the_child() -> None:
+    def loads() -> bool:
+        java = FakeJava(Loader(JPYPE_LOADER, Loader()))
+        load(java)
+        return LOADER_PROPERTY in java.properties
+
+    assert status_of_a_child_while_locked(loading._lock, loads) == 0
+
+
+def status_of_a_child_while_locked(lock: AbstractContextManager[object], work: Callable[[], bool]) -> int:
+    """Fork while a thread holds a lock, and return the status of the child."""
     locked, forked = Event(), Event()
 
-    def start() -> None:
-        with jpype._starting:
+    def hold() -> None:
+        with lock:
             locked.set()
             forked.wait(DEADLINE)
 
-    with on_threads(start):
+    with on_threads(hold):
         assert locked.wait(DEADLINE)
         try:
-            status = status_of_a_child(answers)
+            return status_of_a_child(work)
         finally:
             forked.set()
-    assert status == 0
 
 
 def load(java: FakeJava) -> object:

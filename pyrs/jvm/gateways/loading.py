@@ -7,6 +7,7 @@ system property ``io.pyrs.loader``, so that other bridges and other Python proce
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,16 @@ _PUBLISHER = "org.reactivestreams.Publisher"
 _SPARK_LOADER = "org.apache.spark.util.MutableURLClassLoader"
 _JPYPE_LOADER = "org.jpype.JPypeClassLoader"
 _lock = threading.Lock()
+
+
+def _after_fork() -> None:
+    """Replace the lock: a thread of the parent may hold it while it opens a bridge."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def load_entry(java: Java, jars: Jars, version: str) -> object:
