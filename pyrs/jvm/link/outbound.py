@@ -82,7 +82,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             NullSignal: The element is None (§2.13). The stream ends with that error too.
         """
         if not self._gate.acquire(blocking=False):
-            self._concurrent()
+            self._concurrent("on_next")
             return
         taken = False
         try:
@@ -121,7 +121,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
     def consume(self, iterator: Iterator[Any], limit: int) -> int:
         """Take up to ``limit`` elements from an iterator, like calls of ``on_next``."""
         if not self._gate.acquire(blocking=False):
-            self._concurrent()
+            self._concurrent("on_next")
             return self._consumed(0, limit)
         outbox, batches = self._session.outbox, self._batches
         taken = 0
@@ -189,9 +189,15 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._terminate(self._session.codec.encode_error(error))
 
     def on_complete(self) -> None:
-        """End the stream."""
+        """End the stream.
+
+        If another thread is inside ``on_next``, whose element would be lost, the stream ends with an error (§1.3).
+        """
         if self._terminal is not None:
             _log.warning("rule 1.7: stream %d: on_complete after a terminal signal was ignored", self.id)
+            return
+        if self._gate.locked():
+            self._concurrent("on_complete")
             return
         self._subscription = self._upstream = None
         self._terminate(b"")
@@ -199,8 +205,8 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
     def _exceeded(self) -> DemandExceeded:
         return DemandExceeded(f"on_next number {self.emitted + 1} where {self._granted} elements were requested")
 
-    def _concurrent(self) -> None:
-        self.fail(ConcurrentSignals("on_next was called while another signal of the same stream was being handled"))
+    def _concurrent(self, signal: str) -> None:
+        self.fail(ConcurrentSignals(f"{signal} was called while another signal of the same stream was being handled"))
 
     def fail(self, error: BaseException) -> None:
         """End the stream with an error of this side, and cancel upstream."""
