@@ -17,7 +17,9 @@ import org.msgpack.core.buffer.MessageBufferOutput;
  */
 public final class ValueBuffer {
     private static final int LARGEST_KEPT = 1 << 20;
-    private static final int LARGEST_MESSAGE = Limits.of("message.bytes");
+    private static final int LARGEST_HEADER = 5;
+    /** The bytes of the largest message without the header of the array that {@link #take(int, int)} adds. */
+    private static final int LARGEST_CONTENT = Limits.of("message.bytes") - LARGEST_HEADER;
 
     private final Output output;
     private final int smallestAttached;
@@ -99,14 +101,14 @@ public final class ValueBuffer {
      */
     public byte[] take(int headroom, int count) {
         flush();
-        int header = count < 0 ? 0 : count < 16 ? 1 : count < 65536 ? 3 : 5;
+        int header = count < 0 ? 0 : count < 16 ? 1 : count < 65536 ? 3 : LARGEST_HEADER;
         byte[] body = new byte[headroom + header + output.length + tailSize()];
         ByteBuffer whole = ByteBuffer.wrap(body).position(headroom);
         if (header == 1) {
             whole.put((byte) (0x90 | count));
         } else if (header == 3) {
             whole.put((byte) 0xdc).putShort((short) count);
-        } else if (header == 5) {
+        } else if (header == LARGEST_HEADER) {
             whole.put((byte) 0xdd).putInt(count);
         }
         whole.put(output.array, 0, output.length);
@@ -161,12 +163,12 @@ public final class ValueBuffer {
             long needed = length + more;
             check(needed);
             if (needed > array.length) {
-                array = Arrays.copyOf(array, (int) Math.min(LARGEST_MESSAGE, Math.max(needed, 2L * array.length)));
+                array = Arrays.copyOf(array, (int) Math.min(LARGEST_CONTENT, Math.max(needed, 2L * array.length)));
             }
         }
 
         private void check(long size) {
-            if (size > LARGEST_MESSAGE) {
+            if (size > LARGEST_CONTENT) {
                 throw new ConversionException("a value of more than 1 GiB cannot be sent");
             }
         }

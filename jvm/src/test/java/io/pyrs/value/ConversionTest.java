@@ -1,5 +1,8 @@
 package io.pyrs.value;
 
+import static java.nio.file.StandardOpenOption.DELETE_ON_CLOSE;
+import static java.nio.file.StandardOpenOption.READ;
+import static java.nio.file.StandardOpenOption.WRITE;
 import static org.testng.Assert.assertEquals;
 import static org.testng.Assert.assertFalse;
 import static org.testng.Assert.assertNull;
@@ -7,12 +10,14 @@ import static org.testng.Assert.assertSame;
 import static org.testng.Assert.assertTrue;
 import static org.testng.Assert.expectThrows;
 
+import io.pyrs.Limits;
 import io.pyrs.Vectors;
 import java.io.IOException;
 import java.io.Writer;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
@@ -307,6 +312,20 @@ public class ConversionTest {
         assertSame(received.view().array(), expected);
         assertTrue(Arrays.equals(received.toBytes(), stream));
         assertEquals(received.toString(), "ArrowBatch[100000 bytes]");
+    }
+
+    @Test
+    public void largestContentLeavesRoomForTheHeaderOfAnArray() throws IOException {
+        int limit = Limits.of("message.bytes");
+        Path file = Files.createTempFile("sparse", null);
+        try (FileChannel channel = FileChannel.open(file, READ, WRITE, DELETE_ON_CLOSE)) {
+            ByteBuffer content = channel.map(FileChannel.MapMode.READ_WRITE, 0, limit - 4); // takes no memory
+            ValueBuffer out = new ValueBuffer(256, 65_536);
+            expectThrows(ConversionException.class, () -> out.writeConstant(content, 0));
+            content.limit(limit - 5);
+            out.writeConstant(content, 0);
+            assertEquals(out.size(), limit - 5);
+        }
     }
 
     @Test
