@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +17,13 @@ QUIET = {
 
 
 def spark_session(master: str, options: Mapping[str, str] | None = None) -> Any:
-    """Return the running Spark session, or a new one without output, whose driver is on the loopback interface."""
+    """Return the running Spark session, or a new one without output, whose driver is on the loopback interface.
+
+    Except with ``make test-all``, ``tests.spark_daemon`` starts its Python workers.
+    """
     from pyspark.sql import SparkSession
 
-    return SparkSession.builder.master(master).config(map={**QUIET, **(options or {})}).getOrCreate()
+    settings = {**QUIET, **(options or {})}
+    if os.environ.get("PYSPARK_PYTHON") == sys.executable and "PYRS_CAMPAIGN" not in os.environ:
+        settings["spark.python.daemon.module"] = "tests.spark_daemon"
+    return SparkSession.builder.master(master).config(map=settings).getOrCreate()

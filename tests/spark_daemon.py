@@ -1,0 +1,13 @@
+"""Spark's daemon of Python workers, which imports the large packages before it forks the workers.
+
+A worker of Spark's own daemon uses half a second of CPU time for these imports. The tests start hundreds of workers.
+"""
+
+from __future__ import annotations
+
+import pandas  # noqa: F401
+import pyarrow  # noqa: F401
+from pyspark.daemon import manager
+
+if __name__ == "__main__":
+    manager()
