@@ -20,6 +20,7 @@ import pyrs
 from pyrs import spark as ps
 from pyrs.spark.read.partitions import ConnectReader
 from pyrs.testing import TestSubscriber
+from tests.sessions import short_query_settings
 from tests.spark.keyed_events import ROCKSDB
 from tests.spark.late_workers import repeat_if_late
 from tests.waiting import eventually
@@ -254,8 +255,8 @@ def ship(spark: Any) -> Any:
 
 
 def main() -> None:
-    builder = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
-    spark = builder.config("spark.sql.shuffle.partitions", "2").config(*ROCKSDB).getOrCreate()
+    builder = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").config(*ROCKSDB)
+    spark = builder.config("spark.sql.shuffle.partitions", "2").config(map=short_query_settings()).getOrCreate()
     for case in CASES:
         case(spark)
     spark.stop()
