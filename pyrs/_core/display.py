@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from reprlib import Repr
 from typing import Any
 
@@ -37,9 +38,16 @@ def listed(elements: Sequence[Any]) -> str:
 
 
 def name_of(function: Any) -> str:
-    """Return the display name of a function."""
+    """Return the display name of a function, which is the same in each process."""
     name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
-    return name.rpartition("<locals>.")[2] if isinstance(name, str) else short(function)
+    if isinstance(name, str):
+        return name.rpartition("<locals>.")[2]
+    if isinstance(function, partial):
+        return f"functools.partial({name_of(function.func)})"
+    kind = type(function)
+    if getattr(kind, "__repr__", None) is object.__repr__:  # it contains an address
+        return f"<{kind.__module__}.{kind.__qualname__} object>"
+    return short(function)
 
 
 def kind_of(value: object) -> str:

@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import partial
 from itertools import pairwise
 from typing import Any
 from uuid import UUID
@@ -235,6 +236,29 @@ def test_a_stage_with_other_operators_without_state_continues() -> None:
         saved = KeyedStage(before).advance(None, [1, 2], 0.0).state
         for after in stages:
             assert [int(float(n)) for n in KeyedStage(after).advance(saved, [3, 4], 0.0).emitted] == [6, 10]
+
+
+class Modulo:
+    """A function whose repr is that of ``object``, with an address."""
+
+    def __call__(self, n: int) -> int:
+        return n % 5
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [
+        lambda rows: rows.scan(partial(total), 0),
+        lambda rows: rows.distinct(partial(Modulo())),
+        lambda rows: rows.distinct(Modulo()),
+        lambda rows: rows.skip_while(Modulo()),
+    ],
+)
+def test_the_state_continues_in_another_process_for_any_kind_of_function(stage: StageFunction) -> None:
+    """The same function has another address in each process."""
+    first, second = KeyedStage(stage), KeyedStage(stage)
+    saved = first.advance(None, [5, 10], 0.0).state
+    assert second.advance(saved, [15], 0.0) == first.advance(saved, [15], 0.0)
 
 
 def test_the_state_of_another_stage_is_refused() -> None:
