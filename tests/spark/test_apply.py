@@ -267,6 +267,16 @@ def test_frames_may_have_columns_of_several_chunks() -> None:
     assert batch.to_pylist() == [{"n": 1, "s": "a", "list": ["b"]}] * 2
 
 
+def test_a_stage_may_emit_frames_of_a_subclass() -> None:
+    """The name of their module differs, such as that of a GeoDataFrame; it also differs between versions of pandas."""
+
+    class Frame(pandas.DataFrame):  # type: ignore[misc, name-defined]
+        pass
+
+    frame = Frame({"n": [1, 2]})
+    assert [batch.to_pylist() for batch in staged(lambda _: pyrs.just(frame)).run(0, [])] == [[{"n": 1}, {"n": 2}]]
+
+
 def test_a_stop_iteration_of_a_stage_fails_the_partition() -> None:
     kind = StructType().add("n", "long")
     output = Output(RowEncoder(kind), "UTC", 10)

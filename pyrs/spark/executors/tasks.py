@@ -99,7 +99,8 @@ class Output(NamedTuple):
         """Return the element as a RecordBatch if it is a batch, None if it is a row."""
         if isinstance(element, pyarrow.RecordBatch):
             return element
-        if type(element).__module__.startswith("pandas.") and hasattr(element, "columns"):
+        pandas = sys.modules.get("pandas")  # an element that is a DataFrame has imported it
+        if pandas is not None and isinstance(element, pandas.DataFrame):
             return _of_pandas(element, self.encoder.arrow, self.zone)
         return None
 
