@@ -123,6 +123,21 @@ def test_an_acknowledgement_after_completion_does_nothing(numbers: Numbers) -> N
     assert numbers.committed() == set()
 
 
+def test_a_cancel_after_an_acknowledgement_lets_spark_commit_the_batch(numbers: Numbers) -> None:
+    """A query that is stopped during a commit would deliver the batch again."""
+    taken = []
+
+    def take(batch: ps.Batch) -> None:
+        taken.append(batch.batch_id)
+        batch.ack()
+
+    for _ in range(3):
+        explicit(numbers).do_on_next(take).take(1).collect(timeout=JOB_DEADLINE)
+        eventually(lambda: not numbers.spark.streams.active)
+    assert taken == [0, 1, 2]
+    assert numbers.committed() == {0, 1, 2}
+
+
 def test_a_batch_is_a_tuple_and_its_copies_cannot_acknowledge() -> None:
     acknowledged: list[int] = []
     query: Any = SimpleNamespace(acknowledge=acknowledged.append)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from math import inf
 from os import PathLike, fspath
 from threading import Condition
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 from pyrs._core.coordinator import Coordinator
@@ -36,6 +36,7 @@ _ACKNOWLEDGE = ("explicit", "request")
 
 _CHECK_SECONDS = 0.1
 _STOP_CHECK_SECONDS = 1.0
+_COMMIT_SECONDS = 10.0
 _TRIGGERS = ("processingTime", "availableNow", "once")
 
 
@@ -87,7 +88,9 @@ class Batch(NamedTuple("_BatchFields", [("batch_id", int), ("data", Any)])):
     def ack(self) -> None:
         """Acknowledge the batch: Spark commits it, and computes the next one.
 
-        Call it from any thread. A second call does nothing, and so does a call after the query has ended.
+        Call it from any thread. A second call does nothing, and so does a call after the query has ended. The commit
+        follows the call: a cancel waits for it, in the background, but the end of the session or of the process does
+        not.
         """
         query, self._query = self._query, None
         if query is not None:
@@ -279,7 +282,7 @@ class _QueryRun(Coordinator[Batch]):
                 wanted = self._live
                 self._changed.notify_all()
             if not wanted:
-                query.stop()
+                self._stop(query)
             # Spark does not terminate a query that waits for data when its session stops.
             while not query.awaitTermination(_STOP_CHECK_SECONDS):
                 checked_session(self._arguments.spark)
@@ -384,16 +387,36 @@ class _QueryRun(Coordinator[Batch]):
             query = self._query
             self._changed.notify_all()
         if query is not None:
-            in_background(lambda: _stop(query, self._arguments.spark))
+            in_background(lambda: self._stop(query))
+
+    def _stop(self, query: Any) -> None:
+        """Stop the query after the commit of an acknowledged batch.
+
+        A stop interrupts a commit.
+        """
+        give_up = monotonic() + _COMMIT_SECONDS
+        try:
+            while query.isActive:
+                if self._is_committed(query) or monotonic() > give_up:
+                    query.stop()
+                    return
+                sleep(_CHECK_SECONDS)
+        except Exception:
+            if why_stopped(self._arguments.spark) is None:  # a session that stops ends its queries
+                raise
+
+    def _is_committed(self, query: Any) -> bool:
+        """Return whether Spark has committed each acknowledged batch.
+
+        Spark reports the progress of a batch after its commit.
+        """
+        if self._acknowledged < 0:
+            return True
+        try:
+            progress = query.lastProgress
+            return progress is not None and progress["batchId"] >= self._acknowledged
+        except Exception:  # PySpark cannot parse the progress
+            return True
 
 
 exclude_from_log(_Stopped)
-
-
-def _stop(query: Any, spark: Any) -> None:
-    try:
-        if query.isActive:
-            query.stop()
-    except Exception:
-        if why_stopped(spark) is None:  # a session that stops ends its queries
-            raise
