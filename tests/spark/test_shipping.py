@@ -68,6 +68,26 @@ def test_attach_works_in_a_driver_that_imports_from_the_zip_file(package: Path, 
     assert not Path(folder).exists(), "the folder was not removed at exit"
 
 
+FORKED = """
+import os, sys
+from pyrs.spark.executors.shipping import _archive
+
+path = _archive()
+if not os.fork():
+    sys.exit()
+os.wait()
+print(path, os.path.exists(path))
+"""
+
+
+def test_the_exit_of_a_forked_child_does_not_remove_the_zip_file_of_its_parent() -> None:
+    """Executors that start later read the file."""
+    done = subprocess.run([sys.executable, "-c", FORKED], stdout=subprocess.PIPE, text=True, timeout=60, check=True)
+    path, exists = done.stdout.split()
+    assert exists == "True"
+    assert not Path(path).parent.exists(), "the folder was not removed at exit"
+
+
 def test_a_zip_file_without_the_jars_is_reported(package: Path, tmp_path: Path) -> None:
     import zipfile
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any
 from weakref import WeakKeyDictionary
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -46,9 +49,9 @@ def ship(spark: Any) -> None:
     owner = _owner(checked_session(spark))
     if owner not in _shipped and ".zip" not in pyrs.__file__:  # otherwise Spark has sent pyrs already
         if is_connect(spark):
-            spark.addArtifact(_archive()[0], pyfile=True)
+            spark.addArtifact(_archive(), pyfile=True)
         else:
-            spark.sparkContext.addPyFile(_archive()[0])
+            spark.sparkContext.addPyFile(_archive())
         _shipped[owner] = True
     tasks = _CONNECT_TASKS if is_connect(spark) else spark.sparkContext.defaultParallelism
     answer = _answer(spark, _REQUIRED, min(tasks, _MAX_TASKS))
@@ -142,12 +145,18 @@ def _answer(spark: Any, names: Sequence[str], tasks: int) -> str:
 
 
 @cache
-def _archive() -> tuple[str, Any]:
-    """Return the path of a zip file of this package, and its folder, removed at exit."""
-    folder = TemporaryDirectory(prefix="pyrs-")
-    path, root = Path(folder.name) / f"pyrs-{pyrs.__version__}.zip", Path(pyrs.__file__).parent
+def _archive() -> str:
+    """Return the path of a zip file of this package, removed when this process exits."""
+    folder = Path(mkdtemp(prefix="pyrs-"))
+    atexit.register(_remove, folder, os.getpid())
+    path, root = folder / f"pyrs-{pyrs.__version__}.zip", Path(pyrs.__file__).parent
     with ZipFile(path, "w", ZIP_DEFLATED) as archive:
         for file in sorted(root.rglob("*")):
             if file.is_file() and "__pycache__" not in file.parts:
                 archive.write(file, file.relative_to(root.parent))
-    return str(path), folder
+    return str(path)
+
+
+def _remove(folder: Path, owner: int) -> None:
+    if os.getpid() == owner:  # executors that start later read the file, also after the exit of a forked child
+        rmtree(folder, ignore_errors=True)
