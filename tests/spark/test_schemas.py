@@ -330,6 +330,20 @@ def test_a_misfit_is_one_line() -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("kind", ["date", "array<date>", "struct<day:date>"])
+def test_a_value_without_a_form_in_pandas_is_named(kind: str) -> None:
+    pytest.importorskip("pandas")
+    after_9999 = pyarrow.array([3_000_000], pyarrow.int32()).cast(pyarrow.date32())
+    column = {
+        "date": after_9999,
+        "array<date>": pyarrow.ListArray.from_arrays([0, 1], after_9999),
+        "struct<day:date>": pyarrow.StructArray.from_arrays([after_9999], ["day"]),
+    }[kind]
+    batch = pyarrow.RecordBatch.from_arrays([pyarrow.array([1]), column], ["n", "far"])
+    with pytest.raises(ValueError, match=r"^column 'far' of type .* has a value without a Python form .*: cast it, or"):
+        checked_shape("pandas", t.StructType(), "UTC").of_batch(batch)
+
+
 @pytest.mark.parametrize("convert", ["fit", "from pandas", "to pandas"])
 def test_the_time_of_a_batch_is_linear_in_the_number_of_columns(convert: str) -> None:
     """With 5,000 columns, a quadratic one took half a minute for each batch."""

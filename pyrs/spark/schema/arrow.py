@@ -233,8 +233,12 @@ def _converted(column: Any, field: Any, as_: str) -> list[Any]:
     try:
         return _values(column, field.dataType, as_)
     except Exception as error:
-        what = f"column {field.name!r} of type {field.dataType.simpleString()} has a value without a Python form"
-        raise ValueError(f"{what} ({type(error).__name__}: {error}): cast it, or read it with as_='arrow'") from error
+        raise _without_form(field.name, field.dataType.simpleString(), error) from error
+
+
+def _without_form(name: str, kind: str, error: Exception) -> ValueError:
+    what = f"column {name!r} of type {kind} has a value without a Python form"
+    return ValueError(f"{what} ({type(error).__name__}: {error}): cast it, or read it with as_='arrow'")
 
 
 def _structs(names: tuple[str, ...], plain: Iterator[tuple[Any, ...]], as_: str) -> Iterator[Any]:
@@ -314,7 +318,15 @@ def _pandas_of(batch: Any, zone: str, exact: Collection[int]) -> Any:
         # Spark 3.5 and 4.0 send no offsets for them, without which the conversion of nested lists would crash.
         batch = batch.take(pyarrow.array(range(batch.num_rows), pyarrow.int64()))
     batch = naive(batch, zone)
-    frame = batch.to_pandas(date_as_object=True)
+    try:
+        frame = batch.to_pandas(date_as_object=True)
+    except Exception:
+        for field, column in zip(batch.schema, batch.columns, strict=True):
+            try:
+                column.to_pandas(date_as_object=True)
+            except Exception as error:  # such as a date after the year 9999
+                raise _without_form(field.name, str(field.type), error) from error
+        raise
     for i, column in enumerate(batch.columns):
         if i in exact or _changes_integers(column):
             frame.isetitem(i, column.to_pandas(date_as_object=True, integer_object_nulls=True))
