@@ -88,7 +88,9 @@ class Part(Operator[Any]):
         with self.dispatcher.lock:
             again, self.subscribed = self.subscribed, True
         if again:
-            InertSubscription(subscriber, RuntimeError(f"{self.call} accepts one Subscriber; use share()")).start()
+            # Not share(): its first Subscriber would receive elements before the second one subscribes.
+            several = f"{self.call} accepts one Subscriber; use publish().ref_count(n) for n Subscribers"
+            InertSubscription(subscriber, RuntimeError(several)).start()
         else:
             self.run(subscriber).start()
 

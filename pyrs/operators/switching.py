@@ -116,7 +116,7 @@ class _Whole(Operator[Any]):
         if not self.input._run._live:
             raise RuntimeError(f"{self.call} is over: the Publisher of the function terminated or was cancelled")
         if self.input.consumer is not None:
-            raise RuntimeError(f"{self.call} accepts one Subscriber; use share()")
+            raise RuntimeError(f"{self.call} accepts one Subscriber; use publish().ref_count(n) for n Subscribers")
         self.input.consumer = _WholeRun(subscriber, self)
         return self.input.consumer
 

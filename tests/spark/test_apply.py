@@ -362,8 +362,19 @@ def test_batches_are_not_prefetched() -> None:
 def test_a_second_subscription_to_a_partition_fails() -> None:
     encoder = staged(None).output.encoder
     twice = staged(lambda rows: rows.concat(rows)).run(4, [encoder.batch([(1,)])])
-    with pytest.raises(ps.PartitionFailed, match="partition 4: RuntimeError: a partition can be subscribed to once"):
+    message = r"partition 4: RuntimeError: a partition can be subscribed to once: use publish\(\).ref_count\(n\) for"
+    with pytest.raises(ps.PartitionFailed, match=message):
         list(twice)
+
+
+def test_several_subscribers_of_a_partition_receive_each_row_as_its_error_advises() -> None:
+    def split(rows: pyrs.Stream[Any]) -> Any:
+        shared = rows.publish().ref_count(2)
+        return pyrs.merge(shared.filter(lambda row: row[0] % 2), shared.filter(lambda row: not row[0] % 2))
+
+    task = staged(split, rows=10_000)
+    (batch,) = task.run(0, [task.output.encoder.batch([(n,) for n in range(1000)])])
+    assert sorted(batch.to_pydict()["n"]) == list(range(1000))
 
 
 def test_the_exit_of_a_worker_is_the_reason(spark: Any) -> None:

@@ -332,7 +332,10 @@ class _Once(Iterable[Any]):
     def __iter__(self) -> Iterator[Any]:
         iterator, self._iterator = self._iterator, None
         if iterator is None:
-            raise RuntimeError("a partition can be subscribed to once: use share() for several Subscribers")
+            # Not share(): its first Subscriber would receive rows before the second one subscribes.
+            raise RuntimeError(
+                "a partition can be subscribed to once: use publish().ref_count(n) for n Subscribers at the same time"
+            )
         return iterator
 
 

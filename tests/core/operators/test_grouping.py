@@ -113,7 +113,16 @@ def test_max_groups_signals_buffer_overflow() -> None:
 def test_group_accepts_one_subscriber() -> None:
     (group,) = pyrs.just(1, 2).group_by(lambda n: "x").collect()
     assert (group.key, repr(group), group.collect()) == ("x", "group('x')", [1, 2])
-    assert str(subscribe(group).await_error(RuntimeError)) == "group('x') accepts one Subscriber; use share()"
+    message = "group('x') accepts one Subscriber; use publish().ref_count(n) for n Subscribers"
+    assert str(subscribe(group).await_error(RuntimeError)) == message
+
+
+def test_several_subscribers_of_a_group_receive_each_element_as_its_error_advises() -> None:
+    def split(group: pyrs.Stream[int]) -> pyrs.Stream[int]:
+        shared = group.publish().ref_count(2)
+        return pyrs.merge(shared.filter(lambda n: n % 2), shared.filter(lambda n: not n % 2))
+
+    assert sorted(pyrs.range(1000).group_by(lambda n: n % 3).flat_map(split).collect()) == list(range(1000))
 
 
 @pytest.mark.parametrize("where", ["key", "value"])

@@ -89,7 +89,7 @@ def test_window_accepts_one_subscriber() -> None:
     (window,) = pyrs.just(1, 2).window(2).collect()
     assert window.collect() == [1, 2]
     error = subscribe(window).await_error(RuntimeError)
-    assert str(error) == "window accepts one Subscriber; use share()"
+    assert str(error) == "window accepts one Subscriber; use publish().ref_count(n) for n Subscribers"
 
 
 @pytest.mark.parametrize("seconds", [None, 1.0])
