@@ -98,6 +98,8 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         self.on_next = self._segment(plain, 0, following, first=True)  # type: ignore[method-assign]
         self._complete_runs, self._fail_runs = complete, fail
         request: Callable[[int], None] = self._request_upstream
+        if any(run.request_may_raise for run in runs):  # such a stage must not be blamed for an error of the source
+            request = self._request_source
         for place, run in enumerate(runs):
             run.request_upstream = request
             request = partial(self._request_guarded, place, run.request) if run.request_may_raise else run.request
@@ -255,8 +257,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         except BaseException as error:
             is_exit = hooks.is_exit(error)
             if not is_exit or (self._live and (self._exit is None or error is not self._exit[0])):
-                self._cancel_upstream(0)
-                self._fail_runs(error)
+                self._source_failed(error)
             if is_exit:
                 raise
 
@@ -270,6 +271,19 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         upstream = self._upstream
         if upstream is not None:
             upstream.request(min(n, UNBOUNDED))  # 3.17: the maximum for a third-party Subscription
+
+    def _request_source(self, n: int) -> None:
+        """Request upstream; an error of the source passes through all stages."""
+        try:
+            self._request_upstream(n)
+        except BaseException as error:
+            if hooks.is_exit(error):
+                raise  # handled by ``_on_request``
+            self._source_failed(error)
+
+    def _source_failed(self, error: BaseException) -> None:
+        self._cancel_upstream(0)
+        self._fail_runs(error)
 
     def _finish_from(self, place: int) -> None:
         """End the stream from a stage: cancel upstream of it, complete downstream."""

@@ -204,6 +204,24 @@ class TestActionsThatRaise:
         assert error_of(pyrs.just(1).concat_map(lambda _: inner)) is failure
         assert events == ["subscribe", f"request {pyrs.UNBOUNDED}", failure, "terminate", "finally"]
 
+    def test_an_error_of_request_passes_through_the_stages_before_log_and_split_lines(self) -> None:
+        """These stages may raise in their own ``request``, and must not be blamed for the source's."""
+
+        class Raising(RecordingSubscription):
+            def request(self, n: int, /) -> None:
+                raise failure
+
+        class Source(pyrs.Publisher[str]):
+            def subscribe(self, subscriber: pyrs.Subscriber[str], /) -> None:
+                subscriber.on_subscribe(Raising())
+
+        failure = OSError("down")
+        for operator in ("log", "split_lines"):
+            events: list[Any] = []
+            assert error_of(getattr(observe(pyrs.Stream(Source()), events), operator)()) is failure
+            assert events[-3:] == [failure, "terminate", "finally"]
+        assert notes_of(failure) == []
+
     def test_exception_of_do_on_error_does_not_replace_the_error(self, dropped: Any) -> None:
         failure = OSError("down")
         for stream in (
