@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from traceback import format_exception
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pyarrow
@@ -275,6 +275,11 @@ def test_a_stage_may_emit_frames_of_a_subclass() -> None:
 
     frame = Frame({"n": [1, 2]})
     assert [batch.to_pylist() for batch in staged(lambda _: pyrs.just(frame)).run(0, [])] == [[{"n": 1}, {"n": 2}]]
+
+
+def test_a_stage_may_emit_rows_while_another_thread_imports_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", ModuleType("pandas"))  # its DataFrame is not defined yet
+    assert [batch.to_pylist() for batch in staged(lambda _: pyrs.just((1,))).run(0, [])] == [[{"n": 1}]]
 
 
 def test_a_stop_iteration_of_a_stage_fails_the_partition() -> None:

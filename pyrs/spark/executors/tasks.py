@@ -99,8 +99,9 @@ class Output(NamedTuple):
         """Return the element as a RecordBatch if it is a batch, None if it is a row."""
         if isinstance(element, pyarrow.RecordBatch):
             return element
-        pandas = sys.modules.get("pandas")  # an element that is a DataFrame has imported it
-        if pandas is not None and isinstance(element, pandas.DataFrame):
+        # An element that is a DataFrame has imported pandas. The class is missing while another thread imports pandas.
+        frame = getattr(sys.modules.get("pandas"), "DataFrame", None)
+        if frame is not None and isinstance(element, frame):
             return _of_pandas(element, self.encoder.arrow, self.zone)
         return None
 
