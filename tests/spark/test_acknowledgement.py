@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -136,6 +137,29 @@ def test_a_cancel_after_an_acknowledgement_lets_spark_commit_the_batch(numbers: 
         eventually(lambda: not numbers.spark.streams.active)
     assert taken == [0, 1, 2]
     assert numbers.committed() == {0, 1, 2}
+
+
+def test_a_cancel_lets_spark_commit_the_first_batch_after_an_idle_time(numbers: Numbers) -> None:
+    """An idle query reports progress with the number of the batch that it has not begun."""
+
+    def is_idle(batch_id: int) -> bool:
+        reports = [query.lastProgress for query in numbers.spark.streams.active]
+        return any(report is not None and report["batchId"] == batch_id for report in reports)
+
+    explicit(numbers, trigger={"availableNow": True}).for_each(ps.Batch.ack, timeout=JOB_DEADLINE)
+    numbers.spark.conf.set("spark.sql.streaming.noDataProgressEventInterval", 0)
+    try:
+        for n in range(4, 7):
+            subscriber: TestSubscriber[ps.Batch] = TestSubscriber(None)
+            explicit(numbers).do_on_next(ps.Batch.ack).take(1).subscribe(subscriber)
+            eventually(partial(is_idle, n))
+            numbers.add(n)
+            subscriber.await_complete(JOB_DEADLINE)
+            eventually(lambda: not numbers.spark.streams.active)
+            assert subscriber.elements == [(n, [(n,)])]
+            assert numbers.committed() == set(range(n + 1))
+    finally:
+        numbers.spark.conf.unset("spark.sql.streaming.noDataProgressEventInterval")
 
 
 def test_a_batch_is_a_tuple_and_its_copies_cannot_acknowledge() -> None:

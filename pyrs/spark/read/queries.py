@@ -408,13 +408,17 @@ class _QueryRun(Coordinator[Batch]):
     def _is_committed(self, query: Any) -> bool:
         """Return whether Spark has committed each acknowledged batch.
 
-        Spark reports the progress of a batch after its commit.
+        Spark reports the progress of a batch after its commit. An idle query reports progress with the number of the
+        next batch, which ``addBatch`` has not stored yet.
         """
         if self._acknowledged < 0:
             return True
         try:
             progress = query.lastProgress
-            return progress is not None and progress["batchId"] >= self._acknowledged
+            if progress is None:
+                return False
+            ahead = progress["batchId"] - self._acknowledged
+            return ahead > 0 or (ahead == 0 and "addBatch" in progress.get("durationMs", ()))
         except Exception:  # PySpark cannot parse the progress
             return True
 
