@@ -143,7 +143,7 @@ def main(folder: Path, step: str, as_: str, kept: str, master: str = "local[1]",
 
     def wait() -> None:
         paused.touch()
-        Event().wait()
+        Event().wait(600)  # longer than the test; a process that survives it must end
 
     def run_until_paused() -> None:
         query = start(read_published(spark, pause, wait), folder / "publishers", pause, wait)
