@@ -41,5 +41,6 @@ Shared by all:
     observation   lets telemetry observe subscriptions
     saving        the state of operators, read from one subscription and written into another
     sites         where an operator was assembled, and the notes on its errors
+    temporary     folders that are removed when the process exits
     validation    checks of arguments
 """

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import atexit
 import os
-import shutil
 import tempfile
-from functools import cache, partial
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from pyrs._core.temporary import temporary_folder
 from pyrs.errors import JvmUnavailable, VersionMismatch
 
 if TYPE_CHECKING:
@@ -70,16 +69,9 @@ def _extracted(archive: Path | None) -> Path:
     to which it has sent the zip file.
     """
     try:
-        folder = Path(tempfile.mkdtemp(prefix="pyrs-jars-", dir=archive and archive.parent))
+        return temporary_folder("pyrs-jars-", archive and archive.parent)
     except OSError:
-        folder = Path(tempfile.mkdtemp(prefix="pyrs-jars-"))
-    atexit.register(partial(_remove, folder, os.getpid()))
-    return folder
-
-
-def _remove(folder: Path, owner: int) -> None:
-    if os.getpid() == owner:  # a forked child shares the folder
-        shutil.rmtree(folder, ignore_errors=True)
+        return temporary_folder("pyrs-jars-")
 
 
 def check_java(specification: str) -> None:

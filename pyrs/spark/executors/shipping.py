@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import atexit
-import os
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from shutil import rmtree
-from tempfile import mkdtemp
 from typing import Any
 from weakref import WeakKeyDictionary
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -17,6 +13,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from pyspark.sql.pandas.utils import require_minimum_pandas_version
 
 import pyrs
+from pyrs._core.temporary import temporary_folder
 from pyrs.spark.read.partitions import reason_of
 from pyrs.spark.sessions import Jobs, checked_session, is_connect
 
@@ -146,17 +143,13 @@ def _answer(spark: Any, names: Sequence[str], tasks: int) -> str:
 
 @cache
 def _archive() -> str:
-    """Return the path of a zip file of this package, removed when this process exits."""
-    folder = Path(mkdtemp(prefix="pyrs-"))
-    atexit.register(_remove, folder, os.getpid())
-    path, root = folder / f"pyrs-{pyrs.__version__}.zip", Path(pyrs.__file__).parent
+    """Return the path of a zip file of this package, removed when this process exits.
+
+    Executors that start later read the file.
+    """
+    path, root = temporary_folder("pyrs-") / f"pyrs-{pyrs.__version__}.zip", Path(pyrs.__file__).parent
     with ZipFile(path, "w", ZIP_DEFLATED) as archive:
         for file in sorted(root.rglob("*")):
             if file.is_file() and "__pycache__" not in file.parts:
                 archive.write(file, file.relative_to(root.parent))
     return str(path)
-
-
-def _remove(folder: Path, owner: int) -> None:
-    if os.getpid() == owner:  # executors that start later read the file, also after the exit of a forked child
-        rmtree(folder, ignore_errors=True)
