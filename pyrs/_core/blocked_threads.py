@@ -40,7 +40,7 @@ def blocked_error(loop: Any) -> RuntimeError | None:
 
     ``loop`` is the loop that the stream needs; None if it needs none.
     """
-    if loop is None or loop is not _this_thread.stalled or loop is not _present_loop():
+    if loop is not _this_thread.stalled or not is_blocked():
         return None
     return RuntimeError(
         "this call would block the event loop that the stream needs: await the stream instead, for example "
