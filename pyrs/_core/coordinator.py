@@ -39,7 +39,8 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
     * ``_release()``: cancel inputs and timers, clear buffers. Runs once, in the drain loop, also after a cancel.
     * ``_upstreams()``: the inputs, by default ``_input``. A cancel while the drain loop runs cancels them at once, on
       any thread (``_cancel_upstream``), and leaves their elements to ``_release()``.
-    * ``_requested_more(n)``: demand grew by n > 0. Wakes the drain loop by default. Runs outside the drain loop.
+    * ``_requested_more(n)``: demand grew by n > 0. Wakes the drain loop by default. Runs on the thread that requests,
+      which may be inside ``on_next``.
 
     The queue of posted handlers grows while the Subscriber is slow, so the caller of ``post`` must bound the number of
     posts.
@@ -81,7 +82,7 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
         return () if self._input is None else (self._input,)
 
     def _requested_more(self, n: int) -> None:
-        """Serve demand that grew by n > 0, outside the drain loop, on any thread."""
+        """Serve demand that grew by n > 0, on the thread that requests."""
         self.wake()
 
     # Used by operators.
@@ -231,12 +232,12 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
             self.wake()
 
     def _on_cancel(self) -> None:
-        # ``take`` cancels in on_next and then completes, and the next source may need a resource of this one. The drain
-        # loop releases the rest only after on_next has returned.
+        # Upstream is cancelled at once: ``take`` cancels in on_next and then completes, and the next source may need a
+        # resource that this one holds. The drain loop releases the rest only after on_next has returned.
         try:
             self.wake_here()
         finally:
-            if self._subscriber is not None:  # not released here: another thread has the turn, or this one in on_next
+            if self._subscriber is not None:  # not released: another thread has the turn, or this one, in on_next
                 self._cancel_upstream()
 
     def _serve(self) -> None:

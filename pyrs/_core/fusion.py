@@ -4,7 +4,8 @@ A stream over an iterable costs what the plain iterator chain costs: ``map`` and
 one Subscription drives the whole chain with exact demand. Two properties need care:
 
 * *Prompt completion.* A chain that knows that nothing is left (a list is exhausted, ``take`` has taken its elements)
-  completes without a request for one more element. ``_hints`` are the iterators whose ``length_hint`` is 0 then.
+  completes without a request for one more element. Nothing is left if the ``length_hint`` of an iterator in ``_hints``
+  is 0.
 * *False ends.* In a plain chain a function that raises StopIteration looks like the end. Here an end that neither the
   source nor a stage has reported is an error, as it is in generators (PEP 479). A marker chained after the source, and
   after the elements of ``take``, reports their end; other stages set ``ended``.
@@ -216,7 +217,8 @@ class Chain(Generic[T]):
         """Return the places where the error may have arisen; one if the origin is known.
 
         A built-in iterator leaves no frame. The first foreign frame belongs to the source or to a user's function,
-        whose code is known. A function written in C has no frame either: without a known frame, each is returned.
+        whose code is known. A function written in C has no frame either: if no frame is known, the places of all such
+        functions are returned.
         """
         codes = [(n, code_of(each)) for n, stage in enumerate(self._stages, 1) for each in stage.functions()]
         if type(self._base) not in _COUNTED:  # these never raise

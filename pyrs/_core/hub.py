@@ -227,7 +227,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         self._unbounded = not self._bounded and bool(self._subscriptions)
 
     def _admit(self, subscription: HubSubscription[T]) -> None:
-        """Add the Subscriber; if the hub accepts none any more, send the terminal signal."""
+        """Add the Subscriber, or send it the terminal signal if the hub accepts no more."""
         with self._lock:
             admitted = not (self._over or self._abandoned)
             if admitted:
