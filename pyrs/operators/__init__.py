@@ -15,7 +15,7 @@
     flattening    concat_map, switch_map, filter_when, delay_until, expand
     buffering     buffer, by count, by time or by value
     toggling      buffer_when, window_when
-    splitting     the base classes of windowing and grouping
+    splitting     the base classes of windows, groups and rails
     windowing     window, by count, by time or by value
     grouping      group_by
     timing        sample, throttle, debounce, delay, timeout, timestamp, ...

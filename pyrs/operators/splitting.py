@@ -1,4 +1,4 @@
-"""The base classes of windows and groups."""
+"""The base classes of windows, groups and rails."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class PartRun(Coordinator[Any]):
 
 
 class Part(Operator[Any]):
-    """A window or a group, which accepts one Subscriber.
+    """A window, a group or a rail, which accepts one Subscriber.
 
     Attributes:
         elements: the dispatched elements that are not emitted yet.
