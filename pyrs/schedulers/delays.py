@@ -52,9 +52,9 @@ class Delayed(TaskHandle):
 class DelayQueue:
     """A priority queue of tasks, by time, then by insertion.
 
-    All methods except ``cancelled`` and ``len()`` require the lock. Cancelled entries stay until they are more than 64
-    and more than half of all entries. Therefore a cancel needs no search, and memory is proportional to the pending
-    entries, even if a million timeouts are started and cancelled.
+    All methods except ``cancelled`` and ``len()`` require the lock. A cancelled entry stays until it is the first one,
+    or until more than 64 entries and more than half of all are cancelled. Therefore a cancel needs no search, and
+    memory is proportional to the pending entries, even if a million timeouts are started and cancelled.
     """
 
     def __init__(self) -> None:

@@ -37,7 +37,7 @@ class ThreadScheduler(Scheduler):
         return _timer.arm(task, delay, self._execute_late)
 
     def _execute_late(self, task: Task) -> None:
-        """Run a task whose delay has passed, on the timer's thread."""
+        """Run a task whose delay has passed; called on the timer's thread."""
         self.execute(task)
 
     def after_fork(self) -> None:

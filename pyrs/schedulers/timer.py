@@ -43,7 +43,7 @@ class Timer:
     ) -> None:
         self.scheduler = current(scheduler)
         self.now = self.scheduler.now
-        # Of a timer on the loop that the thread of the subscriber stalls; raised when the timer is needed.
+        # The error for a scheduler on the loop that the subscriber's thread stalls, else None; raised by ``set``.
         self._stalled = blocked_error(getattr(self.scheduler, "loop", None))
         self.fired = False
         self._action = action
