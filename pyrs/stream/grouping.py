@@ -437,8 +437,8 @@ class Grouping(OperatorFamily[T_co]):
         equals the default ``concurrency`` of ``flat_map``. An error of upstream or of a function fails the groups and
         then the stream of groups. After a cancel of the stream of groups, the emitted groups continue: no group opens,
         and upstream is cancelled when the last of them has been cancelled. A group without a Subscriber that is no
-        longer referenced counts as cancelled there, and drops its elements. The key of that group starts no new group,
-        and the group still counts towards ``max_groups``.
+        longer referenced drops its elements, and counts as cancelled for upstream. Its key starts no new group, and it
+        still counts towards ``max_groups``.
 
         Args:
             key: returns the key of an element; it must be hashable.
