@@ -129,7 +129,7 @@ class Batches:
         """
         if not self._encoded:
             return None
-        # The slice has no more elements than fit in one frame, if they are as large as the first one.
+        # If all elements are as large as the first one, the slice is one frame and one element more.
         encoded = self._encoded[: min(self._most, MAX_BODY // len(self._encoded[0]) + 1)]
         try:
             elements = b"".join(encoded)  # type: ignore[arg-type]  # Buffers raise the TypeError
