@@ -171,7 +171,8 @@ class ReplayBuffer:
         left = self._max_rows - (end - position)
         if end == self._end and left > 0:
             if (start is None or once) and end == position and not self._pending:
-                # This offset may be the only one, just after the subscription, also with availableNow before Spark 4.2.
+                # This offset may be the query's only one (with ``once``, and before Spark 4.2 with availableNow). It is
+                # requested just after the subscription.
                 intake.wait(_FIRST_SECONDS)
             while True:
                 # This is read before the elements: once the intake has ended, it has all elements.
