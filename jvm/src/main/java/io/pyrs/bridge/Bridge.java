@@ -70,7 +70,10 @@ public final class Bridge {
         return value instanceof Number ? ((Number) value).longValue() : defaultValue;
     }
 
-    /** Returns an option as an int of at least 1. A cast of a larger long could be negative, which stops all streams. */
+    /**
+     * Returns an option as an int of at least 1. A larger long is limited: a cast could make it negative, which would
+     * stop all streams.
+     */
     static int positive(Map<?, ?> options, String key, long defaultValue) {
         return (int) Math.min(Integer.MAX_VALUE, Math.max(1, number(options, key, defaultValue)));
     }
@@ -180,8 +183,8 @@ public final class Bridge {
     }
 
     /**
-     * Creates the mirror of a function. If that fails, the handle is not released: Python discounts the receipt, and
-     * other mirrors may have the same handle.
+     * Creates the mirror of a function. If that fails, the handle is not released here: Python reverts the receipt
+     * itself, and other mirrors may have the same handle.
      */
     private Object withReceipt(long handle, Function<PeerReference, Object> make) {
         PeerReference reference = new PeerReference(session().handles(), ObjectKind.OBJECT, handle);

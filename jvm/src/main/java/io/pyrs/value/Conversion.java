@@ -151,7 +151,10 @@ public final class Conversion {
         };
     }
 
-    /** Returns whether the class is no container. The Subscriptions of Reactor's operators implement Queue. */
+    /**
+     * Returns whether the class is a Publisher, Subscriber, Subscription or CompletionStage. It is no container then,
+     * even if it implements Queue, as the Subscriptions of Reactor's operators do.
+     */
     private static boolean isSignalType(Class<?> type) {
         return Publisher.class.isAssignableFrom(type)
                 || Subscriber.class.isAssignableFrom(type)

@@ -1,6 +1,6 @@
 package io.pyrs.value;
 
-/** Bytes are not a value of the table. They end the stream whose elements they are, and in other frames the link. */
+/** Bytes are not a value of the table. In a NEXT they end the stream, in other frames the link. */
 public final class MalformedValueException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

@@ -145,7 +145,7 @@ public final class ValueDecoder {
      * Drops the rest of the batch: calls {@code release} with each handle of the peer that was not decoded, once for
      * each occurrence. Called directly after {@link #beginBatch}, it drops the whole frame.
      *
-     * @throws MalformedValueException if the rest is not an array's rest, or contains an unknown extension type
+     * @throws MalformedValueException if the rest does not consist of values, or contains an unknown extension type
      */
     public void releaseRest(LongConsumer release) {
         skipRest((type, handle) -> {

@@ -89,7 +89,7 @@ public final class Handles implements References {
 
     /**
      * Returns the handle of an object. After the end of the link it is a new number, negated: the peer never sends it
-     * back, but compares the references of an answer that arrives through the gateway by it.
+     * back, but uses it to compare the references in an answer that arrives through the gateway.
      */
     private synchronized long export(Object value) {
         if (closed) {

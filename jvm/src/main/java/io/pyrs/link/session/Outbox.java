@@ -122,7 +122,8 @@ public final class Outbox {
      *
      * <p>A virtual thread leaves all of them to the writer thread. An interrupt of a virtual thread that waits in a
      * write closes the socket. A virtual thread that is not scheduled would keep the role of the writer. A thread of
-     * Reactor or RxJava that must not block does likewise: BlockHound would make the write fail, and lose its frames.
+     * Reactor or RxJava that must not block leaves all of them, too: BlockHound would make its write fail, and the
+     * frames would be lost.
      */
     public void flush() {
         boolean written = false;
