@@ -46,7 +46,7 @@ class SubscriptionArbiter(DrainLoop, OperatorSubscription[T]):
     # Implemented by operators.
 
     def _begin(self) -> None:
-        """Switch to the first source, once, after ``on_subscribe``."""
+        """Switch to the first source; ``start`` calls this after ``on_subscribe``."""
         self._switch_to(self._operator.source)
 
     def _source_completed(self) -> None:

@@ -70,7 +70,8 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
     ``on_error(SpecViolation)``. After concurrent signals, ``on_error`` is called when those signals have returned. A
     non-positive request also fails the stream (§3.9). A second ``on_subscribe`` (§2.12), an exception of ``cancel``
     (§3.15), other violations by the Subscriber, and violations after termination are reported to the dropped-errors
-    hook. If a Publisher continues after the guard failed its stream, its further violations are not reported.
+    hook. After the guard has failed a stream, it reports no further violation by the Publisher except a second
+    ``on_subscribe``.
 
     If ``source`` is None, the guard also checks the Subscriber (§2.3, §2.7).
 

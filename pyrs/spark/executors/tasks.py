@@ -250,8 +250,8 @@ class _Failing:
     """Raises ``PartitionFailed`` in place of an error of its block.
 
     The new error has the traceback of the original error. By default
-    (``spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled``) Spark's workers drop the cause of an error, and so
-    the line of user code that raised it.
+    (``spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled``) Spark's workers drop the cause of an error, whose
+    traceback contains the line of user code.
 
     This is no ``contextmanager``, which would raise a ``StopIteration`` of user code again instead of its replacement.
     """

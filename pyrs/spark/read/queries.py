@@ -408,8 +408,8 @@ class _QueryRun(Coordinator[Batch]):
     def _is_committed(self, query: Any) -> bool:
         """Return whether Spark has committed each acknowledged batch.
 
-        Spark reports the progress of a batch after its commit. An idle query reports progress too,
-        with the number of the next batch and without a duration of ``addBatch``.
+        Spark reports the progress of a batch after its commit. An idle query reports progress too, with the number
+        of the next batch and without a duration of ``addBatch``.
         """
         if self._acknowledged < 0:
             return True

@@ -120,10 +120,10 @@ public final class Outbox {
     /**
      * Writes the queued frames unless another thread does. Leaves the rest to the writer thread after some rounds.
      *
-     * <p>A virtual thread leaves all of them to the writer thread. An interrupt of a virtual thread that waits in a
+     * <p>A virtual thread leaves all frames to the writer thread. An interrupt of a virtual thread that waits in a
      * write closes the socket. A virtual thread that is not scheduled would keep the role of the writer. A thread of
-     * Reactor or RxJava that must not block leaves all of them, too: BlockHound would make its write fail, and the
-     * frames would be lost.
+     * Reactor or RxJava that must not block leaves all frames to the writer thread, too: BlockHound would make its
+     * write fail, and the frames would be lost.
      */
     public void flush() {
         boolean written = false;
