@@ -12,7 +12,7 @@ public final class PeerReference {
     /**
      * Creates an identity.
      *
-     * @param owner the session that received the handle
+     * @param owner the handle tables of the session that received the handle
      */
     public PeerReference(Object owner, ObjectKind kind, long handle) {
         this.owner = owner;
@@ -30,9 +30,9 @@ public final class PeerReference {
         return handle;
     }
 
-    /** Returns the handle if {@code session} received it, else 0. */
-    public long handleAt(Object session) {
-        return owner == session ? handle : 0;
+    /** Returns the handle if these are the handle tables of the session that received it, else 0. */
+    public long handleAt(Object tables) {
+        return owner == tables ? handle : 0;
     }
 
     @Override

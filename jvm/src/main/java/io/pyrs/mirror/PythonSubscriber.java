@@ -19,8 +19,8 @@ import org.reactivestreams.Subscription;
  * Python), 2.5 and 2.12 (a second Subscription is cancelled), 2.13 (null throws a NullPointerException).
  *
  * <p>A Publisher that breaks rule 1.1 or 1.3 is cancelled, and Python receives an error that cites the rule. A signal
- * before onSubscribe (rule 1.9) throws an IllegalStateException. A signal after a terminal signal (rule 1.7), or after a
- * Subscription that was cancelled because the link has ended, is dropped.
+ * before onSubscribe (rule 1.9) throws an IllegalStateException. A signal after a terminal signal (rule 1.7) is
+ * dropped, and so is a signal after the Subscription was cancelled because no stream could be opened.
  */
 public class PythonSubscriber implements BothFamiliesSubscriber, PeerProxy {
     private final Session session;

@@ -18,9 +18,10 @@ import java.util.function.Function;
 /**
  * The Java type of a Python element: the {@code element_type=} of {@code to_jvm}, applied when the element is decoded.
  *
- * <p>It is a class name ("java.lang.Integer"; "int" means the same), an array ("long[]"), a List or Set of one of these
- * ("java.util.List&lt;java.nio.ByteBuffer&gt;"), the name of an enum class, or any class of which the value is an
- * instance. An element of another type causes a {@link ConversionException} that names both types.
+ * <p>It is a class name ("java.lang.Integer"; "int" means the same), an array ("long[]"), a List, Set, Collection or
+ * Iterable of one of these ("java.util.List&lt;java.nio.ByteBuffer&gt;"), the name of an enum class, or any class of
+ * which the value is an instance. An element of another type causes a {@link ConversionException} that names both
+ * types.
  */
 public class ElementType {
     /** Does not convert elements: they keep the classes of the value table. */

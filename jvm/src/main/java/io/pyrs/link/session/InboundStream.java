@@ -15,7 +15,7 @@ import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 
 /**
- * The consumer side of a stream: delivers signals from the peer to a Java Subscriber on demand. It is a Subscription
+ * The consumer end of a stream: delivers signals from the peer to a Java Subscriber on demand. It is a Subscription
  * of both families.
  *
  * <p>The reader adds batches and user threads add demand. The drain loop decodes and delivers elements, refills the

@@ -12,7 +12,7 @@ import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 
 /**
- * The publisher side of a stream: sends the signals of a Java Publisher of either family to the peer.
+ * The publisher end of a stream: sends the signals of a Java Publisher of either family to the peer.
  *
  * <p>Each element is encoded inside {@code onNext}; nothing mutable is read afterwards. The drain loop calls the
  * upstream Subscription. A source that emits inside {@code request} receives further credit, or a cancel, while it

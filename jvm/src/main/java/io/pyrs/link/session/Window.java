@@ -5,7 +5,7 @@ import io.pyrs.Limits;
 /**
  * The flow control of one stream, as docs/protocol.md specifies it, without I/O.
  *
- * <p>The consumer side records requests, received batches and delivered elements; {@link #refill} returns the credit to
+ * <p>The consumer end records requests, received batches and delivered elements; {@link #refill} returns the credit to
  * send. Not thread-safe: only the stream's drain loop modifies it, other threads may read its counters.
  */
 final class Window {
