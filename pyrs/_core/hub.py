@@ -314,8 +314,8 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         with self._lock:
             if (refusal := self._refusal()) is not None:
                 return refusal
-            self._ended = True
             self._error = self._unreceived = error
+            self._ended = True  # last: the drain loop reads it without the lock
         self.wake_here()
         return OK
 
@@ -434,6 +434,7 @@ class AlignedHub(Hub[T]):
 
     def _drain(self) -> None:
         buffer = self._buffer
+        ended = self._ended  # read first: if it is true, the buffer contains all remaining elements
         if self._abandoned:
             self._discard()
         while buffer:
@@ -460,7 +461,7 @@ class AlignedHub(Hub[T]):
             if self._has_illegal_request:
                 self._answer()
             self._drained()
-        if self._ended and not self._over:
+        if ended and not self._over:
             self._finish()
 
     def _discard(self) -> None:

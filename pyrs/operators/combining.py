@@ -246,10 +246,10 @@ class _MergeComparingRun(_ZipRun):
                     except BaseException as error:
                         self._raised(error)
                         return
+                elif not ended:
+                    return
                 elif each.error is not None:
                     self._end_with(each.take_error())
-                    return
-                elif not ended:
                     return
                 del vacant[-1]
             if not self._places:

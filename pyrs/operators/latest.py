@@ -207,9 +207,9 @@ class _SharedQueueInput(PrefetchingInput[Any]):
             self._owner.discard_queue()
         self._owner.wake()
 
-    def _end(self, error: BaseException | None) -> None:
-        self._owner.queue.append((self, _ENDED))
-        super()._end(error)
+    def _notify(self) -> None:
+        self._owner.queue.append((self, _ENDED))  # ``error`` is set: the drain loop may take the mark at once
+        super()._notify()
 
 
 class _WithLatestFromRun(WithOtherRun):

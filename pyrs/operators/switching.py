@@ -147,12 +147,12 @@ class _WholeRun(Coordinator[Any]):
             self._input.request(wanted)
 
     def _advance(self) -> None:
-        ended = self._input.ended
+        ended = self._input.ended  # read first: if it is true, no more elements are posted
         if self._input.first is not MISSING and self._demand():
             first = self._input.take_first()
             if first is not MISSING:
                 self._emit(first)
-        if ended and self._input.first is MISSING:
+        if ended and self._input.first is MISSING and not self._posted:
             self._end_with(self._input.take_error())
 
     def _release(self) -> None:
