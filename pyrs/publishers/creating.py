@@ -310,9 +310,10 @@ class _CreateRun(Coordinator[Any]):
     def _overflowed(self, element: Any) -> Any:
         """Apply the overflow strategy, under the gate; return the dropped element."""
         if self._overflow is Overflow.ERROR:
+            error = BufferOverflow(f"the buffer of {self._capacity} elements is full")
+            self._operator.blame(error)
+            self._error = error  # before ``_closed``, which the drain loop reads without the gate
             self._closed = True
-            self._error = BufferOverflow(f"the buffer of {self._capacity} elements is full")
-            self._operator.blame(self._error)
             return element
         if self._overflow in (Overflow.DROP, Overflow.DROP_LATEST):
             return element
@@ -330,8 +331,8 @@ class _CreateRun(Coordinator[Any]):
         with self.gate:
             if self._closed or not self._live:
                 return False
+            self._error = error  # before ``_closed``, which the drain loop reads without the gate
             self._closed = True
-            self._error = error
             self.finished = True
             self.listeners = []
         self.wake()

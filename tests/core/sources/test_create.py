@@ -14,7 +14,9 @@ import pytest
 import pyrs
 from pyrs.aio.loops import run_on
 from pyrs.errors import BufferOverflow
+from pyrs.publishers import creating
 from pyrs.testing import TestSubscriber
+from tests.campaigns.pairs import interleave
 from tests.core.conftest import Dropped
 from tests.waiting import DEADLINE, eventually_on_loop, on_threads, run_on_threads
 
@@ -108,6 +110,29 @@ def test_overflow_error_follows_the_buffered_elements() -> None:
     subscriber.assert_elements(0, 1, 2)
     error = subscriber.assert_error(BufferOverflow)
     assert "test_create.py" in error.__notes__[0]
+
+
+def test_overflow_error_is_emitted_if_another_thread_requests_the_buffered_elements() -> None:
+    """Another thread requests them at each line of the push that exceeds the capacity."""
+
+    class Overflowing:
+        def __init__(self) -> None:
+            self.subscriber: TestSubscriber[int] = TestSubscriber()
+            pyrs.create(self.store, overflow="error", capacity=1).subscribe(self.subscriber)
+            self.emitter.next(1)
+
+        def store(self, emitter: pyrs.Emitter[int]) -> None:
+            self.emitter = emitter
+
+    def verify(overflowing: Overflowing) -> None:
+        subscriber = overflowing.subscriber
+        assert not subscriber.completed
+        assert isinstance(subscriber.error, BufferOverflow) or subscriber.elements == [1, 2]
+
+    def push(overflowing: Overflowing) -> None:
+        overflowing.emitter.next(2)
+
+    assert interleave([creating], Overflowing, push, lambda overflowing: overflowing.subscriber.request(9), verify) > 10
 
 
 def test_element_with_demand_is_not_dropped_during_on_next(dropped: Dropped) -> None:
