@@ -132,7 +132,8 @@ class _FlatMapRun(Coordinator[Any]):
             if inner.has_elements():
                 if demand:
                     inner.emit_up_to(min(demand, self._prefetch))
-                    ready.append(inner)  # its next turn follows those of the others
+                    if self._live:  # otherwise ``_release`` has emptied the queue
+                        ready.append(inner)  # its next turn follows those of the others
                 else:
                     waiting.append(inner)
             elif ended and inner in self._inners:
@@ -308,6 +309,8 @@ class _Pulled:
             self.ended = True
             if hooks.is_exit(error):
                 raise
+            if self._owner._delayed_errors is None:
+                self._owner._fail(error)  # before other elements: those of this iterator may not have been counted
         if self.ended:
             self.cancel()
 

@@ -139,6 +139,16 @@ def test_exception_of_an_inner_iterable_signals_on_error(operator: Operator, wra
     assert subscriber.elements == [7]
 
 
+def test_elements_before_the_error_of_an_iterable_use_up_demand() -> None:
+    """Callables take the elements of an iterable in batches, whose size is unknown after an error (rule 1.1)."""
+    outer, elements, errors = TestPublisher[Any](), list[int](), list[BaseException]()
+    stream = outer.stream().flat_map(pyrs.from_iterable)
+    subscription = stream.subscribe(on_next=elements.append, on_error=errors.append, request=0)
+    outer.next(failing(7), range(10, 20))
+    subscription.request(3)
+    assert (elements, [str(error) for error in errors]) == ([7], ["in the iterable"])
+
+
 def test_inner_none_element_signals_null_signal(operator: Operator, wrap: Wrap) -> None:
     subscriber: TestSubscriber[int] = TestSubscriber(None)
     operator(pyrs.just(7), lambda n: wrap(pyrs.from_iterable([n, None]))).subscribe(subscriber)
