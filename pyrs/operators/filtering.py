@@ -105,9 +105,13 @@ class _TakeWhileRun(StageRun):
     def __init__(self, stage: TakeWhile) -> None:
         self._predicate = stage.predicate
         self._inclusive = stage.inclusive
+        self._passes = True
 
     def on_next(self, element: Any) -> None:
-        passes = self._predicate(element)
+        if not self._passes:  # upstream emits inside the request that the last element has caused
+            self.discard(element)
+            return
+        self._passes = passes = bool(self._predicate(element))
         if passes or self._inclusive:
             self.emit(element)
         else:

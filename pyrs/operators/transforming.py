@@ -196,6 +196,9 @@ class _HandleRun(DroppingRun):
 
     def on_next(self, element: Any) -> None:
         sink = self._sink
+        if sink._ended:  # upstream emits inside the request that the last element has caused
+            self.discard(element)
+            return
         if (returned := self._function(element, sink)) is not None:
             checked_result(returned)
         result, sink._result = sink._result, DROP
@@ -204,7 +207,7 @@ class _HandleRun(DroppingRun):
         else:
             self.emit(result)
         if sink._ended:
-            self.finish()
+            self.finish()  # type: ignore[unreachable]  # the function or on_next has called complete()
         elif result is DROP:
             self.skip()
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import pyrs
 from pyrs.testing import TestSubscriber
 from tests.core.modelling import DEMANDS, NUMBERS, Counting, agrees, quick
+from tests.core.support import RecordingSubscription
 
 Numbers = pyrs.Stream[int]
 
@@ -125,6 +126,34 @@ def test_take_while_cancels_and_pulls_no_more(inclusive: bool) -> None:
     fused = pyrs.from_iterable(pulled.append(n) or n for n in range(100))  # type: ignore[func-returns-value]
     assert fused.take_while(is_small, inclusive=inclusive).collect() == expected
     assert pulled == [0, 1, 2, 3, 4]
+
+
+class Nesting(pyrs.Publisher[int]):
+    """Emit inside of ``request``, also if that is called inside of ``on_next`` (rule 3.2)."""
+
+    def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
+        numbers = iter(range(10))
+        subscription = RecordingSubscription()
+        subscription.on_request = lambda n: [
+            subscriber.on_next(number) for number in itertools.islice(numbers, n) if not subscription.cancelled
+        ]
+        subscriber.on_subscribe(subscription)
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [
+        lambda s: s.take(3),
+        lambda s: s.take_while(lambda n: n != 2, inclusive=True),
+        lambda s: s.handle(lambda n, sink: sink.next(n) or (n == 2 and sink.complete()) or None),
+        lambda s: s.element_at(2),
+    ],
+    ids=["take", "take_while", "handle", "element_at"],
+)
+def test_no_element_follows_the_last_one_if_its_subscriber_requests_more(operator: Callable[[Numbers], Any]) -> None:
+    subscriber = TestSubscriber[int](1, on_element=lambda this, _: this.request(1))
+    operator(pyrs.Stream(Nesting())).subscribe(subscriber)
+    assert subscriber.await_complete()[-1] == 2
 
 
 @pytest.mark.parametrize("way", ["fused", "pushed"])
