@@ -45,7 +45,8 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
     """
     waker = current_waker()
     if isinstance(source, IterablePublisher):
-        if not all(stage.is_mapping for stage in source.stages):
+        discards = source.stages and hooks.is_discarding(())  # an iterator chain cannot discard elements
+        if discards or not all(stage.is_mapping for stage in source.stages):
             async with aclosing(_Paced(source).elements(waker)) as paced:
                 async for element in paced:
                     yield element

@@ -230,9 +230,13 @@ def to_iterable(
     continues.
     """
     timeout = _checked(timeout)
+    queue: _Queue[T]
     if isinstance(source, IterablePublisher):
-        return pulled(source)
-    queue: _Queue[T] = _Queue(_PREFETCH, _MAX_PREFETCH) if prefetch is None else _Queue(prefetch)
+        if not (source.stages and hooks.is_discarding(())):
+            return pulled(source)
+        queue = _Queue(1)  # pushed, as in ``subscribe``: an iterator chain cannot discard the elements that it drops
+    else:
+        queue = _Queue(_PREFETCH, _MAX_PREFETCH) if prefetch is None else _Queue(prefetch)
     return _iterate(source, queue, timeout, late)
 
 

@@ -401,6 +401,26 @@ def test_hook_receives_the_buffer_of_to_iterable_and_of_a_failed_collect(discard
     assert sorted(discarded) == [0, 1, 2]
 
 
+async def _iterated_numbers(stream: pyrs.Stream[int]) -> list[int]:
+    return [element async for element in stream]
+
+
+@pytest.mark.parametrize(
+    "iterate",
+    [lambda stream: list(stream.to_iterable()), lambda stream: asyncio.run(_iterated_numbers(stream))],
+    ids=["to_iterable", "async for"],
+)
+def test_hook_receives_elements_that_an_iterated_chain_drops(
+    iterate: Callable[[pyrs.Stream[int]], list[int]], discarded: list[Any]
+) -> None:
+    assert iterate(pyrs.range(6).filter(lambda n: n % 2)) == [1, 3, 5]
+    assert discarded == [0, 2, 4]
+    discarded.clear()
+    with pytest.raises(ZeroDivisionError):
+        iterate(pyrs.just(2, 0).map(lambda n: 6 // n))
+    assert discarded == [0]
+
+
 def test_hook_receives_the_buffer_of_an_asynchronous_iteration(discarded: list[Any]) -> None:
     async def main() -> int:
         async with pyrs.range(5).concat(pyrs.never()).iterate(prefetch=8) as elements:
