@@ -233,7 +233,14 @@ async def single(source: Publisher[Any], optional: bool) -> Any:
                 except BaseException as error:
                     fold.blame(error)
                     raise
-        return result()
+        try:
+            folded = result()
+            if folded is None:
+                raise null_element()
+        except BaseException as error:
+            fold.blame(error)
+            raise
+        return folded
     found: list[Any] = []
     try:
         async with aclosing(elements(source, 1)) as arriving:  # so that a cancelled task cancels upstream at once

@@ -13,6 +13,7 @@ import pyrs
 from pyrs import Maybe, Single, SpecViolation, Stream, schedulers
 from pyrs.adapters.futures import to_future
 from pyrs.errors import TooManyElements
+from tests.core.support import notes_of
 from tests.waiting import DEADLINE
 
 
@@ -177,3 +178,30 @@ def test_error_note_names_the_operator_of_a_single() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
         pyrs.range(3).count().map(lambda n: n // 0).filter(bool).block()
     assert any("map(" in note and "test_single_and_maybe.py" in note for note in caught.value.__notes__)
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "kind"),
+    [
+        (lambda s: s.reduce(lambda total, n: None), pyrs.NullSignal),
+        (lambda s: s.skip(9).reduce(max), pyrs.NoElement),
+        (lambda s: s.skip(9).last(), pyrs.NoElement),
+        (lambda s: s.single(), TooManyElements),
+    ],
+    ids=["function that returns None", "reduce", "last", "single"],
+)
+def test_block_and_await_raise_the_same_error_with_the_same_notes(
+    aggregate: Callable[[Any], Single[Any]], kind: type[Exception], wrap: Callable[[Any], Any]
+) -> None:
+    aggregated = aggregate(wrap(pyrs.just(1, 2)))
+
+    async def main() -> None:
+        await aggregated
+
+    raised = []
+    for run in (lambda: aggregated.block(DEADLINE), lambda: asyncio.run(main())):
+        with pytest.raises(kind) as caught:
+            run()
+        raised.append((str(caught.value), notes_of(caught.value)))
+    assert raised[0] == raised[1]
+    assert "test_single_and_maybe.py" in raised[0][1][0]
