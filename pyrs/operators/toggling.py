@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from pyrs._core import hooks
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.display import clipped, name_of
-from pyrs._core.inputs import CallbackInput, DirectInput, QueuedInput, TriggerInput
+from pyrs._core.inputs import CallbackInput, DirectInput, TriggerInput
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_callable, checked_natural, checked_publisher
 from pyrs.api import Publisher, Subscriber
@@ -17,7 +17,10 @@ from pyrs.operators.splitting import Dispatcher, Part, PartHandle
 
 
 class _BufferWhenRun(Coordinator[Any]):
-    """Moves the elements of the source to all open lists, in the drain loop.
+    """Adds the elements of the source to all open lists, in the drain loop.
+
+    Elements, openings and closings share one queue, in order of arrival: while the Subscriber is in ``on_next``, lists
+    may open, receive elements and close. The queue is bounded by ``prefetch`` and by the demand.
 
     One element of the opening stream is requested for each demanded list, so every open list was demanded.
     """
@@ -26,9 +29,11 @@ class _BufferWhenRun(Coordinator[Any]):
 
     def __init__(self, subscriber: Subscriber[Any], operator: BufferWhen) -> None:
         super().__init__(subscriber, operator)
-        self._input = QueuedInput[Any](self, operator.prefetch)
-        self._openings = DirectInput[Any](self, self._open, self._openings_completed)
-        self._lists: dict[DirectInput[Any], list[Any]] = {}  # the open lists, by the inputs that close them
+        add, end = partial(self.post_element, self._add), partial(self.post_end, self._source_ended)
+        self._input = CallbackInput[Any](self, add, end, operator.prefetch)
+        self._openings = CallbackInput[Any](self, self._open_for, self._openings_ended)
+        self._closings: set[DirectInput[Any]] = set()  # the inputs that close the lists
+        self._lists: dict[DirectInput[Any], list[Any]] = {}  # the open lists; used in the drain loop only
         self._opens = True  # the opening stream has not completed
 
     def _begin(self) -> None:
@@ -39,29 +44,52 @@ class _BufferWhenRun(Coordinator[Any]):
     def _requested_more(self, n: int) -> None:
         self._openings.request(n)
 
-    def _open(self, opening: Any) -> None:
-        self._distribute()
+    def _open_for(self, opening: Any) -> None:
+        """Open a list; called serially by the opening stream, outside the drain loop."""
         try:
-            closing = checked_publisher(self._operator.closing(opening), "the result of closing")
+            publisher = checked_publisher(self._operator.closing(opening), "the result of closing")
         except BaseException as error:
-            self._raised(error)
+            self._operator.blame(error)
+            self.post_end(self._fail, error)
+            if hooks.is_exit(error):
+                raise
             return
 
         def close(trigger: Any) -> None:
-            self._close(closing_input)
+            self._close(closing)
             if trigger is not None:  # None stands for the completion
                 self._discard(trigger)
 
-        closing_input = DirectInput[Any](self, close, close)
-        self._lists[closing_input] = []
-        closing_input.request(1)
-        closing_input.subscribe_to(closing)
+        closing = DirectInput[Any](self, close, close)
+        self._closings.add(closing)
+        self.post(self._open, closing)
+        closing.request(1)
+        if self._live:  # otherwise _release has cancelled the inputs before this one was added
+            closing.subscribe_to(publisher)
 
-    def _close(self, closing_input: DirectInput[Any]) -> None:
-        self._distribute()
-        elements = self._lists.pop(closing_input, None)
+    def _openings_ended(self, error: BaseException | None) -> None:
+        if error is None:
+            self.post(self._openings_completed)
+        else:
+            self.post_end(self._fail, error)
+
+    # The methods below run in the drain loop.
+
+    def _add(self, element: Any) -> None:
+        for each in self._lists.values():
+            each.append(element)
+        if not self._lists:
+            self._discard(element)
+        self._input.taken()
+
+    def _open(self, closing: DirectInput[Any]) -> None:
+        self._lists[closing] = []
+
+    def _close(self, closing: DirectInput[Any]) -> None:
+        elements = self._lists.pop(closing, None)
         if elements is not None:
-            closing_input.cancel()
+            self._closings.discard(closing)
+            closing.cancel()
             self._emit(elements)
             self._complete_after_last()
 
@@ -73,35 +101,23 @@ class _BufferWhenRun(Coordinator[Any]):
         if not self._opens and not self._lists:
             self._complete()
 
-    def _distribute(self) -> None:
-        """Move the queued elements to the open lists."""
-        queue = self._input.elements
-        elements = [queue.popleft() for _ in range(len(queue))]
-        for each in self._lists.values():
-            each.extend(elements)
-        self._input.taken(len(elements))
-        if not self._lists:
-            self._discard_all(elements)
-
-    def _advance(self) -> None:
-        ended = self._input.ended  # read first: if it is true, the queue contains all remaining elements
-        self._distribute()
-        if ended and not self._input.elements:
-            error = self._input.take_error()
-            if error is None:
-                while self._lists and not self._interrupted:
-                    closing_input, elements = next(iter(self._lists.items()))
-                    del self._lists[closing_input]
-                    closing_input.cancel()
-                    self._emit(elements)
-            self._end_with(error)
+    def _source_ended(self, error: BaseException | None) -> None:
+        if error is None:
+            while self._lists and not self._interrupted:
+                closing, elements = next(iter(self._lists.items()))
+                del self._lists[closing]
+                self._closings.discard(closing)
+                closing.cancel()
+                self._emit(elements)
+        self._end_with(error)
 
     def _upstreams(self) -> Iterable[Any]:
-        return self._input, self._openings, *tuple(self._lists)  # a copy: the drain loop may change the dict
+        return self._input, self._openings, *self._closings.copy()  # atomic: the opening stream may add one
 
     def _release(self) -> None:
-        for each in (self._input, self._openings, *self._lists):
+        for each in self._upstreams():
             each.cancel()
+        self._closings.clear()
         longest = next(iter(self._lists.values()), [])  # the first list that was opened contains the elements of all
         self._lists.clear()
         self._discard_all(longest)

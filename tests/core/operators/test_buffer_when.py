@@ -35,6 +35,34 @@ class Toggled:
 EVENTS = st.lists(st.sampled_from(["element", "open", "close"]), max_size=30)
 
 
+@pytest.mark.parametrize(
+    "collect",
+    [
+        lambda s, openings, closing: s.buffer_when(openings, closing),
+        lambda s, openings, closing: s.window_when(openings, closing).flat_map(lambda window: window.to_list()),
+    ],
+    ids=["buffer_when", "window_when"],
+)
+def test_signals_keep_their_order_while_the_subscriber_is_in_on_next(collect: Callable[..., pyrs.Stream[Any]]) -> None:
+    source, openings, closings = TestPublisher[int](), TestPublisher[str](), TestPublisher[str]()
+
+    def fill_the_second_list(subscriber: TestSubscriber[list[int]], numbers: list[int]) -> None:
+        if numbers == [1]:
+            source.next(2)
+            openings.next("second")
+            source.next(3, 4)
+            closings.next("second")
+            source.next(5)
+
+    subscriber = TestSubscriber[list[int]](None, on_element=fill_the_second_list)
+    collect(source.stream(), openings, lambda _: closings.stream().take(1)).subscribe(subscriber)
+    openings.next("first")
+    source.next(1)
+    closings.next("first")
+    source.emit(6)
+    assert subscriber.await_complete() == [[1], [3, 4]]
+
+
 @quick
 @given(events=EVENTS)
 def test_buffer_when_matches_the_list_model(events: list[str]) -> None:
