@@ -129,20 +129,27 @@ class _LatestDueInput(Input[Any]):
         self._seconds = seconds
         self._latest: Any = MISSING
         self._due = -inf
+        self._overdue: Any = MISSING  # the element before the latest one, if it was due when that one arrived
 
     def on_next(self, element: Any, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
-        due = -inf if self._seconds is None else self._timer.now() + self._seconds
+        seconds = self._seconds
+        now = -inf if seconds is None else self._timer.now()
+        due = now if seconds is None else now + seconds
         with self._guard:
-            late = self._closed
+            late, overdue = self._closed, False
             if late:
                 dropped = element
             else:
-                dropped, self._latest, self._due = self._latest, element, due
+                dropped, self._latest = self._latest, element
+                if seconds is not None and dropped is not MISSING and now >= self._due:
+                    overdue = True  # the drain loop has not taken it: the Subscriber is in on_next
+                    dropped, self._overdue = self._overdue, dropped
+                self._due = due
         if dropped is not MISSING:
             self.discard(dropped)
-        if self._seconds is None or late:
+        if seconds is None or late:
             return
         try:
             self._timer.set(due)
@@ -150,6 +157,8 @@ class _LatestDueInput(Input[Any]):
             if hooks.is_exit(error):
                 raise
             self.fail(error)
+        if overdue:
+            self._owner.wake()
 
     def rearm(self) -> None:
         """Set the timer again if an element is not due yet: a timer may fire early."""
@@ -166,6 +175,12 @@ class _LatestDueInput(Input[Any]):
                 return MISSING
             latest, self._latest = self._latest, MISSING
             return latest
+
+    def take_overdue(self) -> Any:
+        """Remove and return the element that was due before the latest one arrived."""
+        with self._guard:
+            overdue, self._overdue = self._overdue, MISSING
+            return overdue
 
 
 class _LatestRun(Coordinator[Any]):
@@ -201,14 +216,11 @@ class _LatestRun(Coordinator[Any]):
     def _advance(self) -> None:
         source = self._input
         ended = source.ended  # read first: if it is true, the latest element is the last one
+        self._emit_due(source.take_overdue())
         found = self._take()
         if ended and source.error is None and found is MISSING:
             found = source.take(inf)
-        if found is not MISSING:
-            self._replace_due(found)
-        if self._due_element is not MISSING and self._demand() > 0:
-            element, self._due_element = self._due_element, MISSING
-            self._emit(element)
+        self._emit_due(found)
         if ended and source.error is not None:
             self._end_with(source.take_error())  # without demand; _release discards the due element
         elif ended and self._due_element is MISSING:
@@ -217,8 +229,17 @@ class _LatestRun(Coordinator[Any]):
     def _release(self) -> None:
         self._timer.close()
         self._input.cancel()
+        self._replace_due(self._input.take_overdue())
         self._replace_due(self._input.take(inf))
         self._replace_due(MISSING)
+
+    def _emit_due(self, found: Any) -> None:
+        """Emit the element that is due, or the one before it, if there is demand."""
+        if found is not MISSING:
+            self._replace_due(found)
+        if self._due_element is not MISSING and self._demand() > 0:
+            element, self._due_element = self._due_element, MISSING
+            self._emit(element)
 
     def _replace_due(self, element: Any) -> None:
         before, self._due_element = self._due_element, element

@@ -295,6 +295,27 @@ def test_element_survives_a_scheduler_that_runs_tasks_early(name: str) -> None:
     subscriber.assert_elements(1)
 
 
+def test_debounce_emits_an_element_that_became_due_during_on_next() -> None:
+    class Running(schedulers.VirtualTime):
+        ahead = 0.0  # the time that has passed during a task
+
+        def now(self) -> float:
+            return super().now() + self.ahead
+
+    def emit_more(_: Any, element: int) -> None:
+        if element == 1:
+            source.next(2, 3)
+            time.ahead = 5.0
+            source.next(4)
+
+    time, source = Running(), TestPublisher[int]()
+    subscriber: TestSubscriber[int] = TestSubscriber(None, on_element=emit_more)
+    source.stream().debounce(4, scheduler=time).subscribe(subscriber)
+    source.next(1)
+    time.advance_by(4)
+    subscriber.assert_elements(1, 3)
+
+
 class TestTimeout:
     def test_scheduler_closed_before_the_first_element_signals_on_error(self, time: schedulers.VirtualTime) -> None:
         source, subscriber = TestPublisher[int](), TestSubscriber[int](None)
