@@ -187,8 +187,10 @@ class _FutureRun(Coordinator[Any]):
 
     def _listen(self) -> None:
         try:
-            if not self._future.done():  # otherwise the first drain finds the result
+            if not self._future.done():
                 self._future.add_done_callback(self._done)
+            else:
+                self.wake()  # the first drain, on another thread, may have found the future pending
         except Exception as error:  # raised by a third-party future; on its loop no caller would receive the error
             self.post_end(self._fail, error)
 

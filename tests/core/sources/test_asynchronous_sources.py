@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import weakref
 from collections.abc import AsyncIterator
 from concurrent.futures import Future
@@ -280,6 +281,28 @@ class TestFromFuture:
             return await pyrs.from_future(future)
 
         assert asyncio.run(main()) == "y"
+
+    @pytest.mark.parametrize("fails", [False, True])
+    def test_future_that_completes_on_its_loop_while_a_thread_subscribes_is_signalled(self, fails: bool) -> None:
+        loop, subscribed = background_loop(), threading.Event()
+        future: asyncio.Future[str] = loop.create_future()
+
+        def complete() -> None:
+            subscribed.wait(DEADLINE)  # the callbacks that subscribe() adds to the loop run after this one
+            future.set_exception(OSError("down")) if fails else future.set_result("x")
+
+        class CompletedLater(TestSubscriber[str]):
+            def on_subscribe(self, subscription: pyrs.Subscription, /) -> None:
+                super().on_subscribe(subscription)
+                loop.call_soon_threadsafe(complete)
+
+        subscriber = CompletedLater(1, timeout=DEADLINE)
+        pyrs.from_future(future).subscribe(subscriber)
+        subscribed.set()
+        if fails:
+            subscriber.await_error(OSError)
+        else:
+            assert subscriber.await_complete() == ["x"]
 
     def test_wrong_arguments_raise(self) -> None:
         with pytest.raises(TypeError, match="not the class Future"):
