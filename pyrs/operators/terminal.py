@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.blocked_threads import while_blocked
+from pyrs._core.context import attach
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import IteratorConsumer, checked_result, non_null, null_element, skip
 from pyrs._core.inputs import PrefetchingInput
@@ -99,7 +100,7 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
 
     def run(self, source: Publisher[T], timeout: float | None) -> None:
         try:
-            while_blocked(last_operator(source).subscribe, self)
+            while_blocked(attach, last_operator(source), self)
             if not self._ended.wait(timeout):
                 raise TimeoutError(f"the stream did not terminate within {timeout} seconds")
         except BaseException as raised:

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.arbiter import SubscriptionArbiter
-from pyrs._core.context import capture
+from pyrs._core.context import attach, capture
 from pyrs._core.display import name_of
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.operator import Operator
@@ -60,7 +60,7 @@ class _Defer(Operator[T]):
 
     def run(self, subscriber: Subscriber[Any]) -> Any:
         publisher = checked_publisher(self.factory(), "the result of factory")
-        return SimpleNamespace(start=partial(publisher.subscribe, subscriber))
+        return SimpleNamespace(start=partial(attach, publisher, subscriber))
 
 
 def using(resource: Callable[[], AbstractContextManager[R]], use: Callable[[R], Publisher[T]]) -> Stream[T]:

@@ -296,14 +296,25 @@ class ForeignPublisher(pyrs.Publisher[int]):
         lambda stream: stream.merge(pyrs.empty()),
         lambda stream: stream.publish_on(pyrs.schedulers.default()),
         lambda stream: pyrs.just(1).flat_map(lambda _: ForeignPublisher()),
+        lambda stream: pyrs.defer(ForeignPublisher),
     ],
-    ids=["stream", "filter", "concat", "merge", "publish_on", "flat_map"],
+    ids=["stream", "filter", "concat", "merge", "publish_on", "flat_map", "defer"],
 )
 def test_signals_of_a_foreign_publisher_run_in_the_subscribers_context(apply: Any) -> None:
     seen: list[str] = []
     token = variable.set("mine")
     try:
         apply(pyrs.Stream(ForeignPublisher())).map(lambda n: seen.append(variable.get()) or n).collect(timeout=DEADLINE)
+    finally:
+        variable.reset(token)
+    assert seen == ["mine"] * 3
+
+
+def test_for_each_calls_its_function_in_the_callers_context() -> None:
+    seen: list[str] = []
+    token = variable.set("mine")
+    try:
+        pyrs.Stream(ForeignPublisher()).for_each(lambda n: seen.append(variable.get()), timeout=DEADLINE)
     finally:
         variable.reset(token)
     assert seen == ["mine"] * 3
