@@ -78,7 +78,7 @@ class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):
                 hooks.report(error, "raised by the on_next callback")
 
     def consume(self, iterator: Iterator[T], limit: int) -> int:
-        action = self._next or (lambda element: None)
+        action = self._next if self._next is not None else lambda element: None  # a callable may be false
         taken = 0
         for element in iterator:
             if element is None:

@@ -340,7 +340,7 @@ class DistinctUntilChanged(ElementStage):
         self.comparer = comparer if comparer is None else checked_callable(comparer, "comparer")
 
     def begin(self) -> Callable[[Any], Any]:
-        key, same = self.key, self.comparer or eq
+        key, same = self.key, eq if self.comparer is None else self.comparer
         last: Any = MISSING
 
         def passed(element: Any) -> Any:

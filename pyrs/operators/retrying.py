@@ -87,7 +87,8 @@ class Backoff:
         if self._jitter:
             from random import random  # a slow import that most programs do not need
 
-            seconds *= 1.0 + self._jitter * (2.0 * (self._random or random)() - 1.0)
+            chosen = random() if self._random is None else self._random()
+            seconds *= 1.0 + self._jitter * (2.0 * chosen - 1.0)
         return min(seconds, self._most)
 
     def _values(self) -> tuple[object, ...]:

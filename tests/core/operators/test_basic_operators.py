@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
 from random import Random
@@ -12,6 +13,7 @@ import pytest
 
 import pyrs
 from pyrs.testing import TestPublisher, TestSubscriber
+from tests.waiting import DEADLINE
 
 Wrap = Callable[[Any], pyrs.Stream[Any]]
 
@@ -173,6 +175,15 @@ class TestCallbacks:
         assert received == [0, 1]
         subscription.request(5)
         assert received == [0, 1, 2, 3, "end"]
+
+    def test_callable_that_is_false_receives_the_elements(self, numbers: Callable[[int], pyrs.Stream[int]]) -> None:
+        class Recorded(list[int]):
+            __call__ = list.append
+
+        received, ended = Recorded(), threading.Event()
+        numbers(3).subscribe(on_next=received, on_complete=ended.set)
+        assert ended.wait(DEADLINE)
+        assert received == [0, 1, 2]
 
     def test_cancel_stops_the_callbacks(self) -> None:
         received: list[int] = []

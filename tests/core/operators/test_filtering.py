@@ -90,6 +90,14 @@ def test_comparer_receives_the_last_emitted_element(numbers: list[int], within: 
     agrees(lambda s: s.distinct_until_changed(comparer=lambda a, b: abs(a - b) <= within), numbers, expected)
 
 
+def test_comparer_may_be_false() -> None:
+    class Equal(dict[str, int]):
+        def __call__(self, last: int, element: int) -> bool:
+            return True
+
+    assert pyrs.range(3).distinct_until_changed(comparer=Equal()).collect() == [0]
+
+
 @pytest.mark.parametrize(
     ("operator", "demands", "requests"),
     [

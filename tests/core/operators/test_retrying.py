@@ -292,6 +292,13 @@ class TestBackoff:
         assert pyrs.Backoff(1) != 1
         assert repr(pyrs.Backoff(1)) == "Backoff(first=1.0, factor=2.0, most=10.0, jitter=0.5)"
 
+    def test_random_function_may_be_false(self) -> None:
+        class Middle(list[float]):
+            def __call__(self) -> float:
+                return 0.5
+
+        assert pyrs.Backoff(first=1, jitter=1, random=Middle()).delay(1) == 1.0
+
     @pytest.mark.parametrize(
         ("wrong", "error", "message"),
         [
