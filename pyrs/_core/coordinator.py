@@ -90,12 +90,16 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
     def wake(self) -> None:
         """Make the drain loop run ``_advance`` again; callable on any thread."""
         self._again = True
+        execute = self._execute  # read first: another thread that is refused removes it
         try:
             self.schedule()
         except Exception as error:  # the executor accepts no more tasks; a third-party one may raise any error
-            if self._execute is None or isinstance(error, RecursionError):
+            if execute is None or isinstance(error, RecursionError):
                 raise  # a RecursionError does not mean that the executor refused the task
-            self._refused(error)
+            if self._execute is not None:
+                self._refused(error)
+            else:  # another thread was refused first, and fails the stream
+                self.wake_here()
 
     def post(self, handler: Callable[[Any], object], argument: Any = None) -> None:
         """Queue a handler for the drain loop; callable on any thread."""

@@ -53,7 +53,8 @@ class DrainLoop(ABC):
         Raises:
             RuntimeError: the executor accepts no more tasks. The loop is idle then.
         """
-        if self._execute is None:
+        execute = self._execute  # read once: another thread may replace it by None
+        if execute is None:
             self.run_here()
             return
         try:
@@ -63,7 +64,7 @@ class DrainLoop(ABC):
         scheduled = self._scheduled
         try:
             scheduled.append(True)
-            self._execute(self._run_scheduled)
+            execute(self._run_scheduled)
         except BaseException:
             try:
                 del scheduled[0]

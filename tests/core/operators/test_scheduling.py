@@ -15,7 +15,7 @@ from pyrs import schedulers
 from pyrs._core.iterating import IteratorSubscription
 from pyrs.errors import NonPositiveRequest, SchedulerClosed
 from pyrs.testing import TestPublisher, TestSubscriber
-from tests.waiting import DEADLINE, run_on_threads
+from tests.waiting import DEADLINE, on_threads, run_on_threads
 
 Wrap = Callable[[Any], pyrs.Stream[Any]]
 Switch = Callable[[pyrs.Stream[Any], schedulers.Scheduler], pyrs.Stream[Any]]
@@ -335,6 +335,37 @@ class TestPublishOn:
         subscriber.assert_error(SchedulerClosed)
         publisher.assert_cancelled(1)
         assert dropped.elements == 3
+
+    def test_scheduler_that_refuses_two_threads_at_once_signals_on_error(self, dropped: Any) -> None:
+        in_hook, in_execute, signalled = threading.Event(), threading.Event(), threading.Event()
+
+        class RefusingLater(schedulers.VirtualTime):
+            refuses = False
+
+            def execute(self, task: Any) -> None:
+                if not self.refuses:
+                    super().execute(task)
+                    return
+                if threading.current_thread() is not threading.main_thread():
+                    in_execute.set()
+                    assert signalled.wait(DEADLINE)
+                raise SchedulerClosed("closed")
+
+        def hook(count: int, where: str) -> None:  # called between the refusal and the removal of the executor
+            in_hook.set()
+            assert in_execute.wait(DEADLINE)
+
+        time = RefusingLater()
+        publisher: TestPublisher[int] = TestPublisher()
+        subscriber: TestSubscriber[int] = TestSubscriber()
+        publisher.stream().publish_on(time).subscribe(subscriber)
+        time.run()
+        time.refuses = True
+        pyrs.set_element_hook(hook)
+        with on_threads(lambda: in_hook.wait(DEADLINE) and subscriber.request(1)):
+            publisher.next(1)
+            signalled.set()
+        subscriber.assert_error(SchedulerClosed)
 
     def test_concurrent_cancel_leaves_a_gapless_prefix(self) -> None:
         pool = schedulers.pool(4)
