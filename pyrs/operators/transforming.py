@@ -101,7 +101,11 @@ class _ScanFromRun(StageRun):
         self._end: Callable[[], None] | None = None
 
     def on_next(self, element: Any) -> None:
-        self._value = value = self._function(self._value, element)
+        value = self._value
+        if value is MISSING:  # released, by a cancel while an earlier stage had the element
+            self.discard(element)
+            return
+        self._value = value = self._function(value, element)
         self.emit(value)
 
     def release(self) -> None:
@@ -149,8 +153,9 @@ class _ScanFromRun(StageRun):
             if self._started or not self._begun or not (illegal or (self._owed is not None and self._owed >= 0)):
                 return
             self._started = True
-        if not illegal:
-            self.emit(self._value)
+        value = self._value
+        if not illegal and value is not MISSING:  # else released, by a cancel on another thread
+            self.emit(value)
         with self._lock:
             n, self._owed = self._owed, None
             end = self._end

@@ -263,6 +263,22 @@ def test_initial_value_is_emitted_after_on_subscribe_returns(before: str) -> Non
     subscriber.assert_complete()
 
 
+def test_function_of_scan_is_not_called_after_a_cancel_in_an_earlier_stage(dropped: Any, discarded: list[Any]) -> None:
+    calls: list[tuple[int, int]] = []
+    source: TestPublisher[int] = TestPublisher()
+    subscriber: TestSubscriber[int] = TestSubscriber(5)
+
+    def cancel_at_two(n: int) -> int:
+        if n == 2:
+            subscriber.cancel()
+        return n
+
+    source.stream().map(cancel_at_two).scan(lambda a, n: calls.append((a, n)) or a + n, 10).subscribe(subscriber)
+    source.next(1, 2)
+    assert calls == [(10, 1)]
+    assert discarded == [2]
+
+
 def squares_until_nine(n: int, sink: Any) -> None:
     """Emit the squares of odd numbers, and complete at 9."""
     if n % 2:
