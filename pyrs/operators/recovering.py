@@ -58,7 +58,7 @@ def call_with_error(function: Callable[[Any], R], error: BaseException) -> R:
         return function(error)
     except BaseException as raised:
         if raised is not error and raised.__context__ is None:
-            raised.__context__ = error
+            BaseException.__setattr__(raised, "__context__", error)  # a frozen exception rejects attributes
         raise
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -81,6 +82,15 @@ class TestOnErrorResume:
         assert isinstance(error, KeyError)
         assert isinstance(error.__context__, OSError)
         assert any(note.startswith("in on_error_resume(choose), assembled at") for note in notes_of(error))
+
+    def test_exception_of_the_function_may_be_frozen(self) -> None:
+        @dataclass(frozen=True)
+        class Refused(Exception):
+            code: int
+
+        error = error_of(failing().on_error_map(lambda error: Refused(7)))
+        assert error == Refused(7)
+        assert isinstance(error.__context__, OSError)
 
     def test_function_that_raises_the_same_error_adds_no_note(self) -> None:
         def choose(error: BaseException) -> pyrs.Stream[int]:
