@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from functools import partial
 from reprlib import Repr
 from typing import Any
 
+_CONTAINERS: Any = (list, dict, set, frozenset, deque, type({}.keys()), type({}.values()), type({}.items()))
+
 
 class _Short(Repr):
-    """Formats bytes like strings: ``Repr`` would format the whole value first."""
+    """Formats a part of a long value: ``Repr`` formats some types as a whole."""
 
     repr_bytes = repr_bytearray = Repr.repr_str
+
+    def repr_instance(self, x: Any, level: int) -> str:
+        if isinstance(x, _CONTAINERS) and len(x) > self.maxlist:  # such as a Counter, or the items of a dict
+            return f"<{type(x).__name__} of {len(x)} elements>"
+        return super().repr_instance(x, level)
 
 
 _short = _Short()
@@ -35,6 +43,32 @@ def clipped(text: str, most: int = 160) -> str:
 def listed(elements: Sequence[Any]) -> str:
     """Return the first eight elements, separated by commas."""
     return ", ".join([*map(short, elements[:8]), *(["..."] if len(elements) > 8 else [])])
+
+
+class LazyText:
+    """Text that is formatted when it is shown: a repr may be slow, or run a query."""
+
+    def __init__(self, show: Callable[..., str], *arguments: Any) -> None:
+        self._show = show
+        self._arguments = arguments
+        self._text: str | None = None
+
+    def __str__(self) -> str:
+        if self._text is None:
+            try:
+                self._text = self._show(*self._arguments)
+            except Exception as error:  # raised by a third-party repr, which must not replace a noted error
+                self._text = f"<a call whose repr raised {type(error).__name__}>"
+        return self._text
+
+
+def call_of(name: str, show: Callable[[Any], str], value: Any) -> LazyText:
+    """Return the text of a call whose only argument ``show`` formats."""
+    return LazyText(_call, name, show, value)
+
+
+def _call(name: str, show: Callable[[Any], str], value: Any) -> str:
+    return f"{name}({show(value)})"
 
 
 def name_of(function: Any) -> str:

@@ -21,6 +21,7 @@ from operator import length_hint
 from typing import Any, Generic, Protocol, TypeVar
 
 from pyrs._core import hooks
+from pyrs._core.display import LazyText
 from pyrs._core.sites import Site, add_note, blame, code_of, code_of_iterator, is_own_code
 from pyrs.errors import NullSignal
 
@@ -107,7 +108,7 @@ class Chain(Generic[T]):
         self,
         iterable: Iterable[Any],
         stages: Sequence[FusibleStage],
-        name: str = "the source",
+        name: str | LazyText = "the source",
         site: Site | None = None,
     ) -> None:
         self._stages = stages
@@ -258,6 +259,7 @@ class Chain(Generic[T]):
         """Release the source, and close an iterator that the chain created."""
         close, self._close = self._close, None
         self._hints = []
+        self._name = ""  # may refer to the source
         self.iterator = self._base = iter(())  # the markers refer to this object: leave no cycle (3.13)
         if close is not None:
             try:
@@ -269,7 +271,10 @@ class Chain(Generic[T]):
 
 
 def pull(
-    iterable: Iterable[Any], stages: Sequence[FusibleStage], name: str = "the source", site: Site | None = None
+    iterable: Iterable[Any],
+    stages: Sequence[FusibleStage],
+    name: str | LazyText = "the source",
+    site: Site | None = None,
 ) -> Generator[Any, None, None]:
     """Iterate over the chain: each ``next`` is a request for one element."""
     whole: Chain[Any] = Chain(iterable, stages, name, site)

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED
+from pyrs._core.display import LazyText
 from pyrs._core.downstream import checked_subscriber
 from pyrs._core.fusion import Chain, IteratorConsumer, null_element
 from pyrs._core.sites import Site, blame
@@ -31,7 +32,9 @@ class IterablePublisher(Publisher[T]):
 
     carries_context = True  # all signals run on the threads that subscribe and request
 
-    def __init__(self, iterable: Iterable[Any], stages: Sequence[Stage], name: str, site: Site | None = None) -> None:
+    def __init__(
+        self, iterable: Iterable[Any], stages: Sequence[Stage], name: str | LazyText, site: Site | None = None
+    ) -> None:
         self.iterable = iterable
         self.stages = tuple(stages)
         self.name = name
@@ -61,7 +64,7 @@ class IterablePublisher(Publisher[T]):
         IteratorSubscription(subscriber, whole).start()
 
     def __repr__(self) -> str:
-        return ".".join(filter(None, [self.name, *map(repr, self.stages)]))
+        return ".".join(filter(None, [str(self.name), *map(repr, self.stages)]))
 
 
 class IteratorSubscription(SourceSubscription[T]):

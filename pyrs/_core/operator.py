@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from pyrs._core import hooks
+from pyrs._core.display import LazyText
 from pyrs._core.downstream import DownstreamSubscription, checked_subscriber
 from pyrs._core.sites import Site, assembly_site, blame
 from pyrs._core.source import InertSubscription
@@ -43,7 +44,7 @@ class Operator(Publisher[R_co]):
     saved: tuple[str, ...] | None = None
     run_type: ClassVar[type[Any]]
 
-    def __init__(self, source: Publisher[Any] | None, call: str) -> None:
+    def __init__(self, source: Publisher[Any] | None, call: str | LazyText) -> None:
         self.source: Any = source
         self.call = call
         self.site: Site | None = assembly_site()
@@ -70,7 +71,7 @@ class Operator(Publisher[R_co]):
         blame(error, self.call, self.site)
 
     def __repr__(self) -> str:
-        return self.call if self.source is None else f"{self.source!r}.{self.call}"
+        return str(self.call) if self.source is None else f"{self.source!r}.{self.call}"
 
 
 class OperatorSubscription(DownstreamSubscription[T]):
@@ -90,7 +91,7 @@ class OperatorSubscription(DownstreamSubscription[T]):
 
     @property
     def _call(self) -> str:
-        return self._operator.call
+        return str(self._operator.call)
 
     def _raised(self, error: BaseException) -> None:
         """Fail because user code raised in this operator.

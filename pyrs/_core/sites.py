@@ -52,7 +52,7 @@ def is_own_code(file: str) -> bool:
     return file.startswith(_PACKAGE)
 
 
-def blame(error: BaseException, call: str, site: Site | None) -> None:
+def blame(error: BaseException, call: object, site: Site | None) -> None:
     """Add a note with the operator call that raised the error, and its line."""
     add_note(error, f"in {call}" + (f", assembled at {site}" if site else ""))
 

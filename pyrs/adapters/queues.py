@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar, overload
 from pyrs._core import hooks
 from pyrs._core.context import bound_executor, capture
 from pyrs._core.coordinator import Coordinator
-from pyrs._core.display import kind_of, short
+from pyrs._core.display import call_of, kind_of, short
 from pyrs._core.operator import Operator
 from pyrs._core.validation import MISSING, checked_element, checked_publisher, checked_timeout
 from pyrs.aio.iteration import elements
@@ -95,7 +95,9 @@ def from_queue(
         if scheduler is not None and not isinstance(scheduler, LoopScheduler):
             raise TypeError(f"scheduler must be schedulers.asyncio(loop), with the queue's loop, not {scheduler!r}")
         loop = asyncio._get_running_loop() if scheduler is None else scheduler.loop
-        return Stream(AsyncIterablePublisher(_AsyncQueueElements(queue, end), f"from_queue({short(queue)})", loop))
+        return Stream(
+            AsyncIterablePublisher(_AsyncQueueElements(queue, end), call_of("from_queue", short, queue), loop)
+        )
     _checked_queue(queue, "get")
     return Stream(_QueuePublisher(queue, end, scheduler))
 
@@ -211,7 +213,7 @@ class _QueuePublisher(Operator[Any]):
     run_type = _QueueRun
 
     def __init__(self, queue: Readable[Any], end: object, scheduler: Scheduler | None) -> None:
-        super().__init__(None, f"from_queue({short(queue)})")
+        super().__init__(None, call_of("from_queue", short, queue))
         self.queue = queue
         self.end = end
         self.scheduler = scheduler

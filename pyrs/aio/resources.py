@@ -115,7 +115,7 @@ async def _awaited(function: Callable[..., Any], *arguments: Any) -> Any:
     return await function(*arguments)
 
 
-def _error_of(task: Task, call: str) -> BaseException | None:
+def _error_of(task: Task, call: object) -> BaseException | None:
     """Return the error of a finished task."""
     # A CancelledError would look like a cancellation of the consumer's task.
     return RuntimeError(f"a task of {call} was cancelled") if task.cancelled() else task.exception()

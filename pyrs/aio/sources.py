@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.coordinator import Coordinator
+from pyrs._core.display import LazyText
 from pyrs._core.fusion import null_element
 from pyrs._core.operator import Operator
 from pyrs.aio.loops import create_task, loop_for, run_on
@@ -172,7 +173,9 @@ class AsyncIterablePublisher(Operator[T]):
 
     run_type = _Iteration
 
-    def __init__(self, iterable: AsyncIterable[T], call: str, loop: asyncio.AbstractEventLoop | None) -> None:
+    def __init__(
+        self, iterable: AsyncIterable[T], call: str | LazyText, loop: asyncio.AbstractEventLoop | None
+    ) -> None:
         super().__init__(None, call)
         self.iterable = iterable
         self.loop = loop

@@ -144,7 +144,7 @@ class _Buffer(Input[Any]):
         self._operator = operator
         self._capacity = operator.capacity
         self._overflow = operator.overflow
-        self.drops = Drops(operator.on_overflow, operator.call)
+        self.drops = Drops(operator.on_overflow, str(operator.call))
         self.elements: deque[Any] = deque()
 
     def on_next(self, element: Any, /) -> None:

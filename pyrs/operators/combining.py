@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from pyrs._core import hooks
 from pyrs._core.arbiter import SubscriptionArbiter
 from pyrs._core.coordinator import Coordinator
-from pyrs._core.display import clipped, listed, name_of, short
+from pyrs._core.display import LazyText, call_of, clipped, listed, name_of, short
 from pyrs._core.inputs import DirectInput, QueuedInput
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.operator import Operator
@@ -46,14 +46,18 @@ def _as_publisher(source: Any, parameter: str) -> Publisher[Any]:
             "use pyrs.just for a stream of the whole value, or pyrs.from_iterable for a stream of its items"
         )
     if isinstance(source, Iterable) and not isinstance(source, type) and not hasattr(source, "subscribe"):
-        return IterablePublisher(source, (), f"from_iterable({short(source)})")
+        return IterablePublisher(source, (), call_of("from_iterable", short, source))
     return checked_publisher(source, parameter)
 
 
 def call_text(
     operator: str, sources: Sequence[Publisher[Any]], combine: object = None, parameter: str = "combine"
-) -> str:
+) -> LazyText:
     """Return the user's call, shortened."""
+    return LazyText(_call_text, operator, sources, combine, parameter)
+
+
+def _call_text(operator: str, sources: Sequence[Publisher[Any]], combine: object, parameter: str) -> str:
     arguments = [clipped(repr(source)) for source in sources[:_NAMED]]
     arguments += ["..."] if len(sources) > _NAMED else []
     arguments += [f"{parameter}={name_of(combine)}"] if combine is not None else []
@@ -107,7 +111,7 @@ class StartWith(Operator[Any]):
     def __init__(self, source: Publisher[Any], elements: Sequence[Any]) -> None:
         if any(element is None for element in elements):
             raise NullSignal("start_with(None): None is not an element")
-        super().__init__(source, f"start_with({listed(elements)})")
+        super().__init__(source, call_of("start_with", listed, elements))
         self.sources: tuple[Publisher[Any], ...] = (IterablePublisher(elements, (), self.call), source)
 
 

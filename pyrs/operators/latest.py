@@ -9,6 +9,7 @@ from typing import Any
 from pyrs._core import hooks
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
+from pyrs._core.display import LazyText
 from pyrs._core.inputs import DirectInput, Input, PrefetchingInput, TriggerInput
 from pyrs._core.operator import Operator
 from pyrs._core.validation import MISSING, checked_callable, checked_element, checked_publisher
@@ -20,7 +21,7 @@ from pyrs.operators.combining import CombiningOperator, as_tuple, call_text
 class WithOther(Operator[Any]):
     """The base class of operators with a source and another stream."""
 
-    def __init__(self, source: Publisher[Any], other: Publisher[Any], call: str) -> None:
+    def __init__(self, source: Publisher[Any], other: Publisher[Any], call: LazyText) -> None:
         super().__init__(source, call)
         self.other = checked_publisher(other, "other")
 

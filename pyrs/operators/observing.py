@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyrs._core import hooks
 from pyrs._core.context import attach, bound, capture
 from pyrs._core.demand import UNBOUNDED
-from pyrs._core.display import name_of, short
+from pyrs._core.display import LazyText, name_of, short
 from pyrs._core.downstream import SubscriberWrapper, checked_subscriber
 from pyrs._core.fusion import Chain, IteratorConsumer
 from pyrs._core.operator import Operator
@@ -176,7 +176,7 @@ class DoOnDiscard(Operator[Any]):
         attach(self.source, wrapper(subscriber, self))
 
 
-def _receiver(function: Callable[[Any], object], call: str, site: Site | None) -> Callable[[Any], None]:
+def _receiver(function: Callable[[Any], object], call: object, site: Site | None) -> Callable[[Any], None]:
     """Wrap the function, to add notes to its errors.
 
     The result has no reference to the operator or the source, because a bridge stores the result until the elements in
@@ -255,14 +255,14 @@ class Checkpoint(Stage):
 class Log(PushedStage):
     """``log(name)``: writes a log record for each signal."""
 
-    def __init__(self, name: str | None, logger: Logger | None, level: int, shown: str) -> None:
+    def __init__(self, name: str | None, logger: Logger | None, level: int, shown: LazyText) -> None:
         self.name = name if name is None else checked_string(name, "name")
         called = (getattr(logger, method, None) for method in ("log", "isEnabledFor"))  # a LoggerAdapter has both
         if logger is not None and (isinstance(logger, type) or not all(map(callable, called))):
             raise TypeError(f"logger must be a logging.Logger, not {type(logger).__name__}")
         self.logger = logger
         self.level = checked_natural(level, "level")
-        self.shown = name or shown
+        self.shown: str | LazyText = name or shown
 
     def run(self) -> StageRun:
         from logging import getLogger  # imported on first use
@@ -277,7 +277,7 @@ class _LogRun(ObservingRun):
     sees_elements = True
     request_may_raise = True
 
-    def __init__(self, name: str, logger: Logger, level: int) -> None:
+    def __init__(self, name: str | LazyText, logger: Logger, level: int) -> None:
         super().__init__()
         self._name = name
         self._logger = logger

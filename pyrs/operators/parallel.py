@@ -202,7 +202,7 @@ class Sequential(Merge):
         prefetch: int,
         thread: str,
     ) -> None:
-        Operator.__init__(self, rails.source, ".".join((rails.call, *calls, "sequential()")))
+        Operator.__init__(self, rails.source, ".".join((str(rails.call), *calls, "sequential()")))
         self.sources = rails
         self.rails = rails.rails
         self.concurrency = UNBOUNDED

@@ -7,7 +7,7 @@ from typing import Any, NoReturn, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.arbiter import SubscriptionArbiter
-from pyrs._core.display import name_of, short
+from pyrs._core.display import LazyText, name_of, short
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_callable, checked_element, checked_natural, checked_publisher
@@ -47,6 +47,11 @@ class Selection:
     def argument(self, parameter: str) -> str:
         """Return the repr fragment, empty for the default."""
         return "" if self._types == (Exception,) else f", {parameter}={self._what}"
+
+
+def _call_text(operator: str, show: Callable[[Any], str], value: Any, selection: Selection) -> LazyText:
+    """Return the user's call."""
+    return LazyText(lambda: f"{operator}({show(value)}{selection.argument('kind')})")
 
 
 def call_with_error(function: Callable[[Any], R], error: BaseException) -> R:
@@ -92,7 +97,7 @@ class OnErrorResume(Operator[Any]):
         source: Publisher[Any],
         choose: Callable[[BaseException], Publisher[Any]],
         selection: Selection,
-        call: str,
+        call: str | LazyText,
     ) -> None:
         super().__init__(source, call)
         self.choose = choose
@@ -103,12 +108,12 @@ def resuming(source: Publisher[Any], fallback: Any, kind: Kind) -> OnErrorResume
     """Return the operator of ``on_error_resume``."""
     selection = Selection(kind, "kind")
     if callable(getattr(fallback, "subscribe", None)):
-        choose, name = lambda _: fallback, repr(fallback)
+        choose, show = lambda _: fallback, repr
     else:
         if not callable(fallback):
             raise TypeError(f"fallback must be a Publisher or callable, not {type(fallback).__name__}")
-        choose, name = checked_callable(fallback, "fallback"), name_of(fallback)
-    return OnErrorResume(source, choose, selection, f"on_error_resume({name}{selection.argument('kind')})")
+        choose, show = checked_callable(fallback, "fallback"), name_of
+    return OnErrorResume(source, choose, selection, _call_text("on_error_resume", show, fallback, selection))
 
 
 def returning(source: Publisher[Any], value: Any, kind: Kind) -> OnErrorResume:
@@ -117,8 +122,8 @@ def returning(source: Publisher[Any], value: Any, kind: Kind) -> OnErrorResume:
     if value is None:
         raise NullSignal("on_error_return(None): None is not an element")
     function = checked_callable(value, "value") if callable(value) else lambda _: value
-    name = name_of(value) if callable(value) else short(value)
-    call = f"on_error_return({name}{selection.argument('kind')})"
+    name = name_of(value) if callable(value) else "value"
+    call = _call_text("on_error_return", name_of if callable(value) else short, value, selection)
 
     def choose(error: BaseException) -> Publisher[Any]:
         return IterablePublisher((checked_element(function(error), name),), (), call)

@@ -37,7 +37,7 @@ class Assembled(Publisher[Any]):
         return _call_text(self.source, self.call)
 
 
-def _call_text(source: object, call: str) -> str:
+def _call_text(source: object, call: object) -> str:
     return f"{source!r}.{call}" if call else repr(source)  # share() and cache() are one call and two operators
 
 

@@ -33,7 +33,7 @@ class _SwitchOnFirstRun(SubscriptionArbiter[Any]):
         """Receive the first signal of the source."""
         operator = self._operator
         try:
-            whole = operator.wrap(_Whole(self._input, operator.call))
+            whole = operator.wrap(_Whole(self._input, str(operator.call)))
             result = checked_publisher(operator.function(signal, whole), "the result of function")
         except BaseException as error:
             self._raised(error)

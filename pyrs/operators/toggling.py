@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from pyrs._core import hooks
 from pyrs._core.coordinator import Coordinator
-from pyrs._core.display import clipped, name_of
+from pyrs._core.display import LazyText, clipped, name_of
 from pyrs._core.inputs import CallbackInput, DirectInput, TriggerInput
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_callable, checked_natural, checked_publisher
@@ -139,7 +139,8 @@ class BufferWhen(Operator[Any]):
         self.openings = checked_publisher(openings, "openings")
         self.closing = checked_callable(closing, "closing")
         self.prefetch = checked_natural(prefetch, "prefetch", 1)
-        super().__init__(source, f"{self.name}({clipped(repr(openings))}, {name_of(closing)})")
+        call = LazyText(lambda: f"{self.name}({clipped(repr(openings))}, {name_of(closing)})")
+        super().__init__(source, call)
 
 
 class _ToggledDispatcher(Dispatcher):

@@ -9,7 +9,7 @@ from pyrs._core import hooks
 from pyrs._core.blocked_threads import check_not_blocked
 from pyrs._core.context import in_context
 from pyrs._core.coordinator import Coordinator
-from pyrs._core.display import kind_of, name_of, short
+from pyrs._core.display import call_of, kind_of, name_of, short
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_element
 from pyrs.api import Publisher, Subscriber
@@ -55,7 +55,9 @@ def from_async_iterable(iterable: AsyncIterable[T], *, loop: asyncio.AbstractEve
         raise TypeError(f"iterable must be an asynchronous iterable, not {type(iterable).__name__}{advice}")
     from pyrs.aio.sources import AsyncIterablePublisher  # asyncio is a slow import
 
-    return Stream(AsyncIterablePublisher(iterable, f"from_async_iterable({short(iterable)})", _checked_loop(loop)))
+    return Stream(
+        AsyncIterablePublisher(iterable, call_of("from_async_iterable", short, iterable), _checked_loop(loop))
+    )
 
 
 def from_awaitable(
@@ -89,8 +91,8 @@ def from_awaitable(
         )
     from pyrs.aio.sources import AsyncIterablePublisher, Once
 
-    name = name_of(awaitable) if callable(awaitable) else short(awaitable)
-    return Single(AsyncIterablePublisher(Once(awaitable), f"from_awaitable({name})", _checked_loop(loop)))
+    call = call_of("from_awaitable", name_of if callable(awaitable) else short, awaitable)
+    return Single(AsyncIterablePublisher(Once(awaitable), call, _checked_loop(loop)))
 
 
 def from_future(future: concurrent.futures.Future[T] | asyncio.Future[T], *, cancel: bool = False) -> Single[T]:
@@ -247,6 +249,6 @@ class _FuturePublisher(Operator[T]):
     run_type = _FutureRun
 
     def __init__(self, future: Any, cancel: bool) -> None:
-        super().__init__(None, f"from_future({short(future)})")
+        super().__init__(None, call_of("from_future", short, future))
         self.future = future
         self.cancel = cancel

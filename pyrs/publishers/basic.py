@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Iterable
 from typing import NoReturn, TypeVar, overload
 
-from pyrs._core.display import listed, short
+from pyrs._core.display import call_of, listed, short
 from pyrs._core.downstream import checked_subscriber
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.sites import assembly_site
@@ -41,7 +41,7 @@ def from_iterable(iterable: Iterable[T]) -> Stream[T]:
     is_indexable = hasattr(kind, "__getitem__") and not hasattr(kind, "__iter__") and not issubclass(kind, Publisher)
     if getattr(kind, "__iter__", None) is None and not is_indexable:
         raise TypeError(f"iterable must be an iterable, not {kind.__name__}{_advice_for(iterable)}")
-    return Stream(IterablePublisher(iterable, (), f"from_iterable({short(iterable)})", assembly_site()))
+    return Stream(IterablePublisher(iterable, (), call_of("from_iterable", short, iterable), assembly_site()))
 
 
 def _advice_for(source: object) -> str:
@@ -89,7 +89,7 @@ def just(*elements: T) -> Stream[T]:
     if any(element is None for element in elements):
         raise NullSignal("just(None): None is not an element")
     kind: type[Stream[T]] = Single if len(elements) == 1 else Stream
-    return kind(IterablePublisher(elements, (), f"just({listed(elements)})"))
+    return kind(IterablePublisher(elements, (), call_of("just", listed, elements)))
 
 
 def empty() -> Maybe[NoReturn]:

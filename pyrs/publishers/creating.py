@@ -216,7 +216,7 @@ class _CreateRun(Coordinator[Any]):
         self._function = operator.function
         self._overflow = operator.overflow
         self._capacity = operator.capacity
-        self._drops = Drops(None, operator.call)
+        self._drops = Drops(None, str(operator.call))
         self.gate = RLock()  # guards the attributes below; no callback runs under it
         self._elements: deque[Any] = deque()  # consumed by the drain loop
         self._accepted = 0  # the number of appended elements, except those dropped later

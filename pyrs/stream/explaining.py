@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
-from pyrs._core.display import clipped
+from pyrs._core.display import LazyText, clipped
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.sites import Site
 from pyrs.stream.traits import ExplainedStep, Trait, short_site, trait_of
@@ -152,7 +152,7 @@ def _steps(publisher: Any, branch: tuple[int, ...]) -> Iterator[ExplainedStep]:
         return
     stages = getattr(publisher, "stages", ())
     if isinstance(publisher, IterablePublisher):
-        yield _step(publisher, publisher.name, publisher.site, branch)
+        yield _step(publisher, str(publisher.name), publisher.site, branch)
     elif stages:
         yield from _steps(publisher.source, branch)
     else:
@@ -166,8 +166,7 @@ def _inputs(publisher: Any, branch: tuple[int, ...]) -> Iterator[ExplainedStep]:
     others = [other for other in _others(publisher) if other is not source]
     site = getattr(publisher, "site", None)
     call = getattr(publisher, "call", None)
-    if not isinstance(call, str):
-        call = repr(publisher)
+    call = str(call) if isinstance(call, str | LazyText) else repr(publisher)
     if source is None or others:
         for number, other in enumerate(others if source is None else [source, *others]):
             yield from _steps(other, (*branch, number))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pyrs import operators
+from pyrs._core.display import LazyText
 from pyrs.stream.family import K_co, OfKind, OperatorFamily, T_co
 
 if TYPE_CHECKING:
@@ -276,7 +277,7 @@ class Observing(OperatorFamily[T_co]):
             numbers: cancel()
             [0, 1]
         """
-        return self._kept(self._then(operators.observing.Log(name, logger, level, repr(self))))
+        return self._kept(self._then(operators.observing.Log(name, logger, level, LazyText(repr, self))))
 
     def progress(
         self: OfKind[K_co], total: int | None = None, description: str | None = None, *, file: TextIO | None = None

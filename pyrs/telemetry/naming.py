@@ -61,9 +61,9 @@ def name_of_stream(operators: list[Any]) -> tuple[str, Site | None]:
 
 def _call_of(operator: Any) -> str:
     if isinstance(operator, IterablePublisher):
-        return operator.name
+        return str(operator.name)
     if isinstance(operator, Operator | Assembled):
-        return operator.call
+        return str(operator.call)
     module = type(operator).__module__
     # The repr of a probe is that of its source. The repr of a third-party Publisher may be long, or raise.
     is_known = module.startswith("pyrs.") and not module.startswith("pyrs.testing.")

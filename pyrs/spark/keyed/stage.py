@@ -163,7 +163,7 @@ def _operators(publisher: Any) -> Sequence[Any]:
 
 
 def _call(operator: Any) -> str:
-    return operator.call if isinstance(operator, Operator) else repr(operator)
+    return str(operator.call) if isinstance(operator, Operator) else repr(operator)
 
 
 def _unsupported_reason(operator: Any) -> str | None:

@@ -172,7 +172,7 @@ class FrameStream(Stream[Any]):
         most = f"{_MAX_JOBS} jobs" if arguments.window is None else f"{arguments.window} partitions"
         what = f"A stream of {arguments.shape.name}, at most {most} at a time, {order}."
         columns = [(field.name, field.dataType.simpleString()) for field in arguments.df.schema]
-        return table_of(self.source.call, what, columns)
+        return table_of(str(self.source.call), what, columns)
 
 
 class _Arguments(NamedTuple):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import threading
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from random import Random
 from typing import Any
 
@@ -229,3 +230,70 @@ def test_repr_of_a_source_formats_only_a_part_of_long_bytes(kind: type) -> None:
     finally:
         tracemalloc.stop()
     assert len(repr(stream)) < 50
+
+
+class Shown:
+    """An element with a slow repr, such as a DataFrame, or a lazy query whose repr runs it."""
+
+    shown = 0
+
+    def __repr__(self) -> str:
+        Shown.shown += 1
+        return "<shown>"
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(3))
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (pyrs.just, "just(<shown>)"),
+        (pyrs.from_iterable, "from_iterable(<shown>)"),
+        (lambda value: pyrs.from_iterable([value]).log(), "from_iterable([<shown>]).log()"),
+        (lambda value: pyrs.empty().start_with(value), "empty().start_with(<shown>)"),
+        (lambda value: pyrs.empty().merge(value), "merge(empty(), from_iterable(<shown>))"),
+        (lambda value: pyrs.just(value).take_until(pyrs.just(value)), "just(<shown>).take_until(just(<shown>))"),
+        (lambda value: pyrs.empty().on_error_return(value), "empty().on_error_return(<shown>)"),
+        (lambda value: pyrs.empty().on_error_resume(pyrs.just(value)), "empty().on_error_resume(just(<shown>))"),
+    ],
+    ids=["just", "from_iterable", "log", "start_with", "merge", "take_until", "on_error_return", "on_error_resume"],
+)
+def test_assembly_and_subscription_do_not_format_elements(make: Callable[[Any], Any], expected: str) -> None:
+    Shown.shown = 0
+    stream = make(Shown())
+    stream.collect(timeout=DEADLINE)
+    assert Shown.shown == 0
+    assert repr(stream) == expected
+
+
+@pytest.mark.parametrize(
+    ("iterable", "shown"),
+    [
+        (dict.fromkeys(range(100_000)).items(), "<dict_items of 100000 elements>"),
+        (Counter(range(100_000)), "<Counter of 100000 elements>"),
+        (Counter("ab"), "Counter({'a': 1, 'b': 1})"),
+    ],
+    ids=["dict_items", "Counter", "small Counter"],
+)
+def test_repr_of_a_source_formats_only_a_part_of_a_long_container(iterable: Iterable[Any], shown: str) -> None:
+    tracemalloc.start()
+    try:
+        assert repr(pyrs.from_iterable(iterable)) == f"from_iterable({shown})"
+        assert tracemalloc.get_traced_memory()[1] < 100_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_publisher_whose_repr_raises_can_be_combined() -> None:
+    class Unshown(pyrs.Publisher[int]):
+        def __repr__(self) -> str:
+            raise OSError("closed")
+
+        def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
+            pyrs.just(1).subscribe(subscriber)
+
+    stream = pyrs.zip(Unshown(), Unshown(), combine=lambda a, b: a // (b - 1))
+    assert repr(stream) == "<a call whose repr raised OSError>"
+    with pytest.raises(ZeroDivisionError):
+        stream.collect(timeout=DEADLINE)
