@@ -58,6 +58,15 @@ def bound_executor(scheduler: _Executes, context: Context | None) -> Callable[[T
     """
     check_not_blocked(getattr(scheduler, "loop", None))
     execute = scheduler.execute
+    execute_owned: Any = getattr(scheduler, "execute_owned", None)
+    if execute_owned is not None:
+
+        def execute_on_loop(task: Task) -> None:
+            owner = getattr(task, "__self__", None)  # a drain loop, whose method the task is
+            discarded = getattr(owner, "discarded", lambda error: None)
+            execute_owned(bound(task, context), bound(discarded, context))
+
+        return execute_on_loop
     if context is None:
         return execute
     # Each task runs once, so its copy is made here, which saves a Python frame per task.

@@ -74,6 +74,21 @@ class DrainLoop(ABC):
                 self._turn.append(True)  # a refused task must not keep the turn
             raise
 
+    def discarded(self, error: Exception) -> None:
+        """React to an executor that will not run the task that it has accepted.
+
+        An asyncio loop discards its tasks when it is closed.
+        """
+        try:
+            del self._scheduled[0]
+        except IndexError:
+            return
+        self._turn.append(True)
+        self._refused(error)
+
+    def _refused(self, error: Exception) -> None:  # noqa: B027 - only a loop with an executor needs it
+        """React to an executor that refuses tasks, on any thread; the loop is idle."""
+
     def wake_here(self) -> None:
         """Record new work in ``_again``, and drain on this thread, not on the executor."""
         self._again = True

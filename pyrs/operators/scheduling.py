@@ -325,7 +325,7 @@ class _UpstreamCalls(DrainLoop):
         self._source: Publisher[Any] | None = None
         self._wanted = 0  # the demand to request; under the owner's lock
         self._subscribing = False
-        self._refused = False
+        self._failed = False
 
     def subscribe(self, source: Publisher[Any]) -> None:
         self._source = source
@@ -346,10 +346,13 @@ class _UpstreamCalls(DrainLoop):
         try:
             self.schedule()
         except Exception as error:  # the scheduler is closed; a third-party one may raise any error
-            with self._owner._lock:
-                first, self._refused = not self._refused, True
-            if first:
-                self._owner.post_end(self._owner._fail, error)
+            self._refused(error)
+
+    def _refused(self, error: Exception) -> None:
+        with self._owner._lock:
+            first, self._failed = not self._failed, True
+        if first:
+            self._owner.post_end(self._owner._fail, error)
 
     def _work(self) -> None:
         self._again = False

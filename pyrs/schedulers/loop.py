@@ -6,14 +6,17 @@ Imported on first use, because asyncio is a slow import.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context
+from functools import partial
 from threading import Event
 from typing import Any
 
 from pyrs._core.validation import checked_callable, checked_seconds, checked_timeout
 from pyrs.aio.loops import call_on, is_here
 from pyrs.schedulers.base import Cancellable, Scheduler, Task, TaskHandle, closed, run_reporting
+from pyrs.schedulers.threads import default
 
 _WHERE = "a task on an asyncio loop"
 
@@ -38,6 +41,19 @@ class LoopScheduler(Scheduler):
         checked_callable(task, "task")
         self._check_open()
         self.call(run_reporting, task, _WHERE)
+
+    def execute_owned(self, task: Task, discarded: Callable[[Exception], object]) -> None:
+        """Run the task, and notify its owner if the loop is closed before.
+
+        ``discarded`` is called with a ``SchedulerClosed``, on a thread of the default pool.
+        """
+        self._check_open()
+        owned = _OwnedCall(task, discarded, self)
+        try:
+            self.call(owned)
+        except BaseException:
+            owned.forget()
+            raise
 
     def schedule(self, task: Task, delay: float = 0.0) -> Cancellable:
         checked_callable(task, "task")
@@ -96,6 +112,28 @@ class LoopScheduler(Scheduler):
 
     def __repr__(self) -> str:
         return f"<asyncio({self.loop!r}){': closed' if self._closed or self.loop.is_closed() else ''}>"
+
+
+class _OwnedCall:
+    """A task on the loop, whose owner is notified if the loop discards it."""
+
+    def __init__(self, task: Task, discarded: Callable[[Exception], object], scheduler: LoopScheduler) -> None:
+        self._task: Task | None = task
+        self._discarded = discarded
+        self._scheduler = scheduler
+
+    def __call__(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            run_reporting(task, _WHERE)
+
+    def forget(self) -> None:
+        self._task = None
+
+    def __del__(self) -> None:
+        if self._task is not None:  # close() of the loop has released it
+            with suppress(RuntimeError):  # the interpreter is exiting
+                default().execute(partial(self._discarded, closed(self._scheduler)))
 
 
 class _TimedTask(TaskHandle):

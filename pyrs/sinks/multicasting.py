@@ -162,7 +162,7 @@ class DirectSink(Sink[T]):
             self._owner = get_ident()
             self._busy = EMITTING
             subscriptions = self._subscriptions
-            refused = self._refused(subscriptions)
+            refused = self._rejection(subscriptions)
             if refused is not None:
                 return refused, 0
             for each in subscriptions:
@@ -192,7 +192,7 @@ class DirectSink(Sink[T]):
         sleep(0)
         return monotonic() < deadline
 
-    def _refused(self, subscriptions: tuple[HubSubscription[T], ...]) -> EmitResult | None:
+    def _rejection(self, subscriptions: tuple[HubSubscription[T], ...]) -> EmitResult | None:
         if self._ended:
             return EmitResult.TERMINATED
         if not subscriptions:

@@ -423,6 +423,7 @@ class _BufferedSubscription(Coordinator[Any]):
         self.waiting: deque[_Ticket] = deque()
         self.closing = False  # the publisher was closed
         self.worker = 0  # the thread that is in on_next
+        self._started = False
         self._turn.clear()  # no drain before start() has called on_subscribe (§1.9), on any thread
 
     @property
@@ -437,9 +438,22 @@ class _BufferedSubscription(Coordinator[Any]):
         try:
             execute(self.start)
         except Exception as error:  # the scheduler is closed: fail the Subscriber on this thread
-            self._execute = None
-            self.post_end(self._fail, error)
-            self.start()
+            self._start_refused(error)
+
+    def _start_refused(self, error: Exception) -> None:
+        self._execute = None
+        self.post_end(self._fail, error)
+        self.start()
+
+    def start(self) -> None:
+        self._started = True
+        super().start()
+
+    def discarded(self, error: Exception) -> None:
+        if self._started:
+            super().discarded(error)
+        else:
+            self._start_refused(error)
 
     def put(self, element: Any) -> bool:
         """Buffer the element, or return False if the buffer is full.

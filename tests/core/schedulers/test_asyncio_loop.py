@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 
 from pyrs import schedulers
-from tests.waiting import run_on_threads
+from pyrs.errors import SchedulerClosed
+from pyrs.sinks import SubmissionPublisher
+from pyrs.testing import TestPublisher, TestSubscriber
+from tests.waiting import DEADLINE, eventually, on_threads, run_on_threads
 
 
 def test_tasks_from_any_thread_run_on_the_loop_in_order() -> None:
@@ -186,3 +189,36 @@ def test_wrong_arguments_raise() -> None:
             scheduler.schedule(int, -1)
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("context", [False, True], ids=["empty context", "context"])
+@pytest.mark.parametrize("operator", ["publish_on", "subscribe_on"])
+def test_loop_that_is_closed_before_it_runs_a_drain_loop_fails_the_stream(operator: str, context: bool) -> None:
+    loop = asyncio.new_event_loop()
+    source: TestPublisher[int] = TestPublisher()
+    subscriber: TestSubscriber[int] = TestSubscriber(5, timeout=DEADLINE)
+
+    def subscribe() -> None:
+        if context:
+            contextvars.ContextVar[int]("variable").set(1)
+        getattr(source.stream(), operator)(schedulers.asyncio(loop)).subscribe(subscriber)
+
+    contextvars.Context().run(subscribe)
+    loop.close()
+    subscriber.await_error(SchedulerClosed)
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_loop_that_is_closed_fails_a_subscriber_and_releases_a_waiting_submit(started: bool) -> None:
+    loop = asyncio.new_event_loop()
+    publisher: SubmissionPublisher[int] = SubmissionPublisher(schedulers.asyncio(loop), 1)
+    subscriber: TestSubscriber[int] = TestSubscriber(5, timeout=DEADLINE)
+    publisher.subscribe(subscriber)
+    if started:
+        loop.run_until_complete(asyncio.sleep(0))
+        subscriber.await_subscription()
+    with on_threads(lambda: [publisher.submit(n) for n in range(3)]):
+        eventually(lambda: publisher.estimate_maximum_lag() == 2)
+        loop.close()
+    subscriber.await_error(SchedulerClosed)
+    assert not publisher.has_subscribers
