@@ -133,13 +133,17 @@ class SubscriptionArbiter(DrainLoop, OperatorSubscription[T]):
         self._forget()
 
     def _forget(self) -> None:
+        self._subscriber = None
+        self._cancel_source()
+        self._release()
+
+    def _cancel_source(self) -> None:
+        """Cancel the active source, if there is one, and ignore its later signals."""
         with self._lock:
-            self._subscriber = None
             active, self._active = self._active, None
             self._demand_to = None
         if active is not None:
             active.cancel()
-        self._release()
 
     def _answer(self, error: BaseException) -> None:
         """Fail with the error of an illegal request, unless the stream has ended (§3.9)."""

@@ -128,12 +128,13 @@ def using_when(resource: Callable[[], AbstractAsyncContextManager[R]], use: Call
         using_when(connect, rows)
         subscribe -> await enter ---1---2---| -> await exit
 
-    For each Subscriber, ``resource`` is called and its asynchronous context manager is entered by a task, on the loop
-    that is running at ``subscribe``, else on a background loop. An entered manager is exited exactly once. The terminal
-    signal waits for the exit; a cancel does not. The exit receives the error of a failed stream, and cannot suppress
-    that error. If the exit raises, a completed stream fails with the exit's error; after a failure or a cancel the
-    exit's error is reported to the dropped-errors hook. A cancel before the manager is entered cancels the task.
-    Forwards demand unchanged.
+    For each Subscriber, ``resource`` is called, and one task enters and exits its asynchronous context manager, on the
+    loop that is running at ``subscribe``, else on a background loop. An entered manager is exited exactly once. The
+    terminal signal waits for the exit; a cancel does not. The exit receives the error of a failed stream, and cannot
+    suppress that error. If the exit raises, a completed stream fails with the exit's error; after a failure or a cancel
+    the exit's error is reported to the dropped-errors hook. A cancel before the manager is entered cancels the task. If
+    other code cancels the task, such as a timeout in the manager or the end of ``asyncio.run``, the stream fails with
+    the exit's error, or else with a RuntimeError. Forwards demand unchanged.
 
     Args:
         resource: returns the asynchronous context manager; see ``contextlib.asynccontextmanager``.

@@ -6,8 +6,10 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from typing import Any
 
+import anyio
 import pytest
 
 import pyrs
@@ -209,6 +211,67 @@ def test_resource_is_entered_on_the_running_loop() -> None:
         assert loops == [asyncio.get_running_loop()] * 2
 
     asyncio.run(main())
+
+
+def test_manager_that_resets_a_context_variable_can_be_exited() -> None:
+    variable = ContextVar("variable", default="before")
+
+    @asynccontextmanager
+    async def scope() -> AsyncIterator[int]:
+        token = variable.set("inside")
+        yield 2
+        variable.reset(token)
+
+    stream = pyrs.using_when(scope, lambda count: pyrs.range(count).map(lambda _: variable.get()))
+    assert stream.collect(timeout=DEADLINE) == ["inside"] * 2
+
+
+@asynccontextmanager
+async def task_group() -> AsyncIterator[Any]:
+    async with anyio.create_task_group() as group:
+        yield group
+
+
+def test_manager_that_must_be_exited_in_its_task_can_be_exited() -> None:
+    stream = pyrs.using_when(task_group, lambda _: pyrs.range(3))
+    assert stream.collect(timeout=DEADLINE) == [0, 1, 2]
+
+
+def test_failed_task_of_a_group_cancels_the_source_and_fails_the_stream() -> None:
+    source: TestPublisher[int] = TestPublisher()
+
+    async def fail() -> None:
+        raise OSError("disconnected")
+
+    def use(group: Any) -> TestPublisher[int]:
+        group.start_soon(fail)
+        return source
+
+    subscriber = subscribed(pyrs.using_when(task_group, use))
+    error = subscriber.await_error(BaseException)
+    assert "disconnected" in repr(getattr(error, "exceptions", error))
+    assert any("in using_when(" in note for note in notes_of(error))
+    source.assert_cancelled()
+
+
+def test_end_of_asyncio_run_exits_the_resource_and_fails_the_stream() -> None:
+    resource, source = Resource(), TestPublisher[int]()
+    subscriber: TestSubscriber[int] = TestSubscriber()
+
+    async def main() -> None:
+        used = asyncio.Event()
+
+        def use(_: int) -> TestPublisher[int]:
+            used.set()
+            return source
+
+        pyrs.using_when(lambda: resource, use).subscribe(subscriber)
+        await used.wait()
+
+    asyncio.run(main())
+    assert "was cancelled" in str(subscriber.assert_error(RuntimeError))
+    assert [call.strip() for call in resource.calls] == ["enter", "exit"]
+    source.assert_cancelled()
 
 
 def test_wrong_arguments_raise() -> None:
