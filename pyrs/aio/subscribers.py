@@ -17,6 +17,9 @@ from pyrs.aio.tasks import is_cancel
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal
 
+_TURN = 128
+"""The number of signals after which the task lets other tasks run."""
+
 
 class QueueingSubscriber(Subscriber[Any], Subscription):
     """Queues signals for a Subscriber on a loop. Rules: 2.4, 2.5, 2.6, 2.8, 2.13."""
@@ -80,9 +83,10 @@ class CoroutineSubscriber(QueueingSubscriber):
     """Delivers signals to a Subscriber whose methods may be coroutine functions.
 
     Signals may arrive on any thread; one task awaits them in order, on the loop that is running at ``subscribe``, else
-    on the background loop. The queue is bounded by the demand. A method that raises violates §2.13: the Subscription is
-    cancelled and the error is reported as dropped. A cancelled task or a closed loop cancels the Subscription. The
-    Subscriber receives this object as its Subscription, so that a cancel ends the task.
+    on the background loop, and lets other tasks run after every 128 signals. The queue is bounded by the demand. A
+    method that raises violates §2.13: the Subscription is cancelled and the error is reported as dropped. A cancelled
+    task or a closed loop cancels the Subscription. The Subscriber receives this object as its Subscription, so that a
+    cancel ends the task.
 
     Rules: 2.4, 2.5, 2.6, 2.8, 2.11, 2.13.
     """
@@ -139,6 +143,7 @@ class CoroutineSubscriber(QueueingSubscriber):
 
     async def _run(self) -> None:
         name = "on_subscribe"
+        turn = 0
         try:
             while not self._ended:
                 try:
@@ -156,6 +161,10 @@ class CoroutineSubscriber(QueueingSubscriber):
                 result = method() if name == "on_complete" else method(argument)
                 if isinstance(result, Awaitable):
                     await result
+                turn += 1
+                if turn == _TURN:  # the methods may never wait, and a source may always have a next element
+                    turn = 0
+                    await asyncio.sleep(0)
         except BaseException as error:
             self._cancel()
             if is_cancel(error) or hooks.is_exit(error):
