@@ -16,8 +16,9 @@ from pyrs.tck.verifications import (
     SubscriberWhiteboxVerification,
 )
 from tests.tck import judging
+from tests.tck.families import FLAT
 from tests.tck.judging import Case, judge_blackbox, judge_publisher, judge_whitebox
-from tests.tck.unusual import BLACKBOX, PUBLISHERS, WHITEBOX
+from tests.tck.unusual import BLACKBOX, PUBLISHERS, WHITEBOX, CompletesAfterACancel
 
 # A timeout expires only for the missing element of Unicast and the missing request of CancelsAfterThree.
 OVERLAPPING = TestEnvironment(timeout=8, no_signals_timeout=0.05, reference_timeout=20, hook_timeout=30, deadline=60)
@@ -77,6 +78,18 @@ def test_an_element_after_the_test_cancels_and_does_not_raise(test: str) -> None
     assert hot.subscriber is not None
     hot.subscriber.on_next(1)
     assert hot.cancels == 1
+
+
+def test_a_publisher_that_completes_after_a_cancel_is_not_judged_at_its_last_element(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The test cancels inside on_next of element 2,000 instead of a million, so the streams are shorter, too."""
+    monkeypatch.setattr(beyond_subscription, "_LONG_RUN", 2_000)
+
+    def make(elements: int) -> CompletesAfterACancel:
+        return CompletesAfterACancel(elements - 998_000 if elements >= 1_000_000 else elements)
+
+    assert judge_publisher(Case(FLAT, make, "")).status is Status.PASSED
 
 
 class _Hot:

@@ -25,6 +25,7 @@ from tests.tck.right import (
     ThreadedSubscription,
     not_none,
 )
+from tests.tck.unusual_timing import RequestsEvery150Milliseconds, RequestsLate, RequestsOnATimer
 
 __all__ = ["BLACKBOX", "PUBLISHERS", "WHITEBOX"]
 
@@ -71,6 +72,17 @@ class CompletesWithTheLastElement(RightPublisher):
             super().emit(subscriber)
             if self.sent == self.elements and not self.stopped:
                 super().emit(subscriber)
+
+
+class CompletesAfterACancel(RightPublisher):
+    """Completes although on_next of the last element has cancelled: the signals must stop eventually (1.8)."""
+
+    class subscription(RightSubscription):  # noqa: N801
+        def emit(self, subscriber: Subscriber[Any]) -> None:
+            before = self.sent
+            super().emit(subscriber)
+            if before < self.sent == self.elements and self.stopped:
+                subscriber.on_complete()
 
 
 class EmitsAFewAfterCancel(RightPublisher):
@@ -316,6 +328,7 @@ PUBLISHERS: list[Any] = [
     OnAPool,
     SubscribesLater,
     CompletesWithTheLastElement,
+    CompletesAfterACancel,
     EmitsAFewAfterCancel,
     WithSlots,
     WithANamespace,
@@ -421,7 +434,7 @@ class CancelsLater(RightProbed):
             Timer(0.05, self.subscription.cancel).start()
 
 
-WHITEBOX: list[Any] = [CancelsLater, RequestsMore, Unbounded, OnAQueue, OneByOne]
+WHITEBOX: list[Any] = [CancelsLater, RequestsMore, RequestsOnATimer, Unbounded, OnAQueue, OneByOne]
 
 
 class Everything(RightSubscriber):
@@ -522,5 +535,7 @@ BLACKBOX: list[Any] = [
     CancelsAfterThree,
     CancelsAfterThreeLater,
     CancelsTheSecondLater,
+    RequestsEvery150Milliseconds,
+    RequestsLate,
     TakesOneOnAQueue,
 ]
