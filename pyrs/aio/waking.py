@@ -37,7 +37,13 @@ def current_waker() -> Waker:
 def is_trio() -> bool:
     """Return whether a trio task is running, possibly as a guest on an asyncio loop."""
     trio: Any = sys.modules.get("trio")
-    return trio is not None and bool(trio.lowlevel.in_trio_task())
+    if trio is None:
+        return False
+    try:
+        trio.lowlevel.current_task()  # trio has in_trio_task from version 0.27 only
+    except (RuntimeError, AttributeError):  # AttributeError: another thread is importing trio
+        return False
+    return True
 
 
 class AsyncioWaker:

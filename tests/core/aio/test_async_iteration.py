@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -211,6 +213,24 @@ def test_other_tasks_run_during_async_for() -> None:
         return False
 
     assert asyncio.run(main())
+
+
+def no_task() -> None:
+    raise RuntimeError("must be called from async context")
+
+
+@pytest.mark.parametrize(
+    "trio",
+    [SimpleNamespace(lowlevel=SimpleNamespace(current_task=no_task)), SimpleNamespace()],
+    ids=["before 0.27", "partially imported"],
+)
+def test_await_on_asyncio_works_with_any_imported_trio(trio: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "trio", trio)
+
+    async def main() -> list[int]:
+        return await pyrs.range(3).to_list()
+
+    assert asyncio.run(main()) == [0, 1, 2]
 
 
 def test_several_consumers_share_one_loop(threaded: Wrap) -> None:
