@@ -1,8 +1,9 @@
 package io.pyrs;
 
 import java.lang.reflect.Array;
-import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 
 /** Finds classes by name, and the supertypes of a class. */
 public final class Classes {
@@ -67,19 +68,22 @@ public final class Classes {
         }
     }
 
-    /** Returns a class and its supertypes: each class is followed by its interfaces, and then by its superclass. */
+    /**
+     * Returns a class and its supertypes, each once: each class is followed by its interfaces, and then by its superclass.
+     */
     public static List<Class<?>> supertypes(Class<?> type) {
-        List<Class<?>> found = new ArrayList<>();
+        Set<Class<?>> found = new LinkedHashSet<>();
         for (Class<?> each = type; each != null; each = each.getSuperclass()) {
             addWithInterfaces(each, found);
         }
-        return found;
+        return List.copyOf(found);
     }
 
-    private static void addWithInterfaces(Class<?> type, List<Class<?>> found) {
-        found.add(type);
-        for (Class<?> each : type.getInterfaces()) {
-            addWithInterfaces(each, found);
+    private static void addWithInterfaces(Class<?> type, Set<Class<?>> found) {
+        if (found.add(type)) {
+            for (Class<?> each : type.getInterfaces()) {
+                addWithInterfaces(each, found);
+            }
         }
     }
 }

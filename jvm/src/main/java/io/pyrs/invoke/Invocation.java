@@ -213,7 +213,6 @@ public final class Invocation {
         return Classes.supertypes(type).stream()
                 .filter(Arguments::isPublic)
                 .sorted(Comparator.comparing(Class::isInterface)) // a stable sort, classes first
-                .distinct()
                 .collect(Collectors.toList());
     }
 }

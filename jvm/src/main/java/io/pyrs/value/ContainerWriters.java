@@ -1,5 +1,6 @@
 package io.pyrs.value;
 
+import io.pyrs.Classes;
 import java.io.IOException;
 import java.lang.reflect.AnnotatedElement;
 import java.lang.reflect.Array;
@@ -161,10 +162,14 @@ final class ContainerWriters {
     /** Returns a writer of an object's public getters by property name, or null if the class has no getters. */
     static ValueWriter bean(Class<?> type) {
         Map<String, Method> getters = new TreeMap<>();
-        for (Method method : type.getMethods()) {
-            String name = property(method);
-            if (name != null && method.trySetAccessible()) {
-                getters.putIfAbsent(name, method);
+        // A supertype may declare the getters of an inaccessible class, as Map.Entry declares those of HashMap's
+        // entries.
+        for (Class<?> each : Classes.supertypes(type)) {
+            for (Method method : each.getMethods()) {
+                String name = property(method);
+                if (name != null && !getters.containsKey(name) && method.trySetAccessible()) {
+                    getters.put(name, method);
+                }
             }
         }
         return getters.isEmpty()
@@ -177,7 +182,6 @@ final class ContainerWriters {
     private static String property(Method method) {
         if (method.getParameterCount() != 0
                 || Modifier.isStatic(method.getModifiers())
-                || method.isBridge()
                 || method.getReturnType() == void.class
                 || method.getDeclaringClass() == Object.class) {
             return null;

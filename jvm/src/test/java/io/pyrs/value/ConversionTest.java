@@ -28,6 +28,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.TimeZone;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
 import java.util.concurrent.SubmissionPublisher;
@@ -51,6 +52,20 @@ public class ConversionTest {
 
         public String gettysburg() {
             return "no property";
+        }
+    }
+
+    /** Is not public, so a public subclass has bridge methods for its getters. */
+    static class Numbered {
+        public long getNumber() {
+            return 7;
+        }
+    }
+
+    /** A bean that inherits a property. */
+    public static class Inheriting extends Numbered {
+        public String getName() {
+            return "n";
         }
     }
 
@@ -134,6 +149,23 @@ public class ConversionTest {
         String broken = conversionError(new Broken(), "values");
         assertTrue(broken.contains("Broken") && broken.contains("getName"), broken);
         assertEquals(roundTrip(new RecordingReferences.OfPeer(), "values"), new RecordingReferences.Mirror("local 9"));
+    }
+
+    @Test
+    public void valuesModeReadsGettersOfSuperclassesThatAreNotPublic() {
+        assertEquals(roundTrip(new Inheriting(), "values"), Map.of("name", "n", "number", 7L));
+    }
+
+    @Test
+    public void valuesModeReadsGettersThatAnAccessibleSupertypeDeclares() {
+        Map<String, Object> entry = Map.of("key", "k", "value", 1L);
+        assertEquals(
+                roundTrip(new HashMap<>(Map.of("k", 1)).entrySet().iterator().next(), "values"), entry);
+        assertEquals(roundTrip(Map.entry("k", 1), "values"), entry);
+        // The class of a time zone is not exported, and overrides some of the getters of TimeZone.
+        Map<?, ?> zone = (Map<?, ?>) roundTrip(TimeZone.getTimeZone("GMT+2"), "values");
+        assertEquals(zone.get("ID"), "GMT+02:00");
+        assertEquals(zone.get("rawOffset"), 7_200_000L);
     }
 
     @Test
