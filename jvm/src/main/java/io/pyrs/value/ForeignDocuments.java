@@ -40,9 +40,14 @@ final class ForeignDocuments {
         });
         factories.put("io.vertx.core.json.JsonObject", GetterConverters.single("getMap"));
         factories.put("io.vertx.core.json.JsonArray", GetterConverters.single("getList"));
-        // The getters of these JDK classes would query name servers and file systems.
+        // The getters of these JDK classes would query name servers, file systems and web servers.
         factories.put("java.net.InetAddress", GetterConverters.single("getHostAddress"));
-        factories.put("java.net.URI", GetterConverters.single("toString"));
-        factories.put("java.nio.file.Path", GetterConverters.single("toString"));
+        factories.put(
+                "java.net.InetSocketAddress",
+                GetterConverters.dict(
+                        "address=getAddress", "hostString=getHostString", "port=getPort", "unresolved=isUnresolved"));
+        for (String each : new String[] {"java.net.URI", "java.net.URL", "java.nio.file.Path", "java.io.File"}) {
+            factories.put(each, GetterConverters.single("toString"));
+        }
     }
 }

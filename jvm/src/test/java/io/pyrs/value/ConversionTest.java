@@ -12,8 +12,11 @@ import static org.testng.Assert.expectThrows;
 
 import io.pyrs.Limits;
 import io.pyrs.Vectors;
+import java.io.File;
 import java.io.IOException;
 import java.io.Writer;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.ByteBuffer;
@@ -166,6 +169,16 @@ public class ConversionTest {
         Map<?, ?> zone = (Map<?, ?>) roundTrip(TimeZone.getTimeZone("GMT+2"), "values");
         assertEquals(zone.get("ID"), "GMT+02:00");
         assertEquals(zone.get("rawOffset"), 7_200_000L);
+    }
+
+    @Test
+    public void valuesModeNeitherOpensAddressesNorReadsFiles() throws IOException {
+        assertEquals(roundTrip(new URL("http://127.0.0.1:1/x"), "values"), "http://127.0.0.1:1/x");
+        assertEquals(roundTrip(new File("a/b"), "values"), new File("a/b").getPath());
+        InetAddress address = InetAddress.getByAddress(new byte[] {127, 0, 0, 1});
+        assertEquals(
+                roundTrip(new InetSocketAddress(address, 80), "values"),
+                Map.of("address", "127.0.0.1", "hostString", "127.0.0.1", "port", 80L, "unresolved", false));
     }
 
     @Test
