@@ -142,7 +142,8 @@ final class ScalarWriters {
             case "java.sql.Time":
                 return (encoder, value, out, depth) -> {
                     Date time = (Date) value;
-                    writeTime(LocalTime.of(time.getHours(), time.getMinutes(), time.getSeconds()), out.packer);
+                    int nano = (int) Math.floorMod(time.getTime(), 1_000L) * 1_000_000;
+                    writeTime(LocalTime.of(time.getHours(), time.getMinutes(), time.getSeconds(), nano), out.packer);
                 };
             default:
                 return (encoder, value, out, depth) -> writeInstant(((Date) value).toInstant(), out.packer);

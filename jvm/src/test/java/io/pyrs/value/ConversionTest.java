@@ -23,6 +23,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.LocalTime;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -179,6 +180,14 @@ public class ConversionTest {
         assertEquals(
                 roundTrip(new InetSocketAddress(address, 80), "values"),
                 Map.of("address", "127.0.0.1", "hostString", "127.0.0.1", "port", 80L, "unresolved", false));
+    }
+
+    @Test
+    public void sqlTimeKeepsItsMilliseconds() {
+        for (int day = -1; day <= 1; day++) {
+            long millis = java.sql.Time.valueOf("23:59:58").getTime() + day * 86_400_000L + 123;
+            assertEquals(roundTrip(new java.sql.Time(millis), "auto"), LocalTime.of(23, 59, 58, 123_000_000));
+        }
     }
 
     @Test
