@@ -387,7 +387,8 @@ class Bridge:
         Raises:
             TypeError: The function is not callable, or is a coroutine function, which the call would not await. A
                 function that returns ``pyrs.from_awaitable(...)`` gives Java a Publisher of the result.
-            JavaError: The JVM does not have the interface, or it does not have a single abstract method.
+            JavaError: The JVM does not have the interface or the class ``element_type``, or the interface has no single
+                abstract method.
             LinkClosed: The bridge is closed.
         """
         checked_callable(function, "function")

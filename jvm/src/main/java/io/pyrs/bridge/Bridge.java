@@ -176,9 +176,9 @@ public final class Bridge {
     public Object callable(long request, long handle, String interfaceName, Map<?, ?> options) throws Exception {
         return calls.once(request, () -> {
             Class<?> type = load(interfaceName);
-            Map<?, ?> given = options == null ? Map.of() : options;
+            StreamOptions chosen = options(options);
             return withReceipt(
-                    handle, reference -> new PythonCallable(session(), reference, type, given, loader).proxy(loader));
+                    handle, reference -> new PythonCallable(session(), reference, type, chosen, loader).proxy(loader));
         });
     }
 

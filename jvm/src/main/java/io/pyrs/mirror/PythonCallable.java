@@ -2,10 +2,10 @@ package io.pyrs.mirror;
 
 import io.pyrs.PeerReference;
 import io.pyrs.link.session.Session;
+import io.pyrs.link.session.StreamOptions;
 import io.pyrs.value.Conversion;
 import io.pyrs.value.ElementType;
 import java.lang.reflect.Method;
-import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -16,21 +16,20 @@ import java.util.Optional;
  */
 public final class PythonCallable extends PythonFunction {
     private final Conversion conversion;
-    private final String resultType;
+    private final ElementType resultType;
     private final ClassLoader loader;
 
     /**
      * Creates the handler of an object of the interface {@code type}.
      *
-     * @param options "element_type", the class of the result (default: the method's return type), and "convert", which
-     *     applies to the arguments
+     * @param options the element type of the result (default: the method's return type), and the conversion of the
+     *     arguments
      */
     public PythonCallable(
-            Session session, PeerReference reference, Class<?> type, Map<?, ?> options, ClassLoader loader) {
+            Session session, PeerReference reference, Class<?> type, StreamOptions options, ClassLoader loader) {
         super(session, reference, type);
-        Object elementType = options.get("element_type");
-        this.conversion = Conversion.of(options.get("convert"));
-        this.resultType = elementType == null ? null : elementType.toString();
+        this.conversion = options.conversion();
+        this.resultType = options.elementType();
         this.loader = loader;
     }
 
@@ -47,12 +46,12 @@ public final class PythonCallable extends PythonFunction {
             }
             return wanted == Optional.class ? Optional.empty() : null;
         }
-        if (resultType != null) {
-            return ElementType.of(resultType, loader).from(result);
+        if (resultType != ElementType.ANY) {
+            return resultType.from(result);
         }
         if (wanted == Object.class || wanted.isInstance(result)) {
             return result;
         }
-        return ElementType.of(wanted.getTypeName(), loader).from(result);
+        return ElementType.of(wanted, loader).from(result);
     }
 }

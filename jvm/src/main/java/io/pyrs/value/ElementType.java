@@ -72,6 +72,12 @@ public class ElementType {
         return known != null ? known : ofClass(name, load(name, loader));
     }
 
+    /** Returns the element type of a class: that of its own loader, or of the given one for a class of the JDK. */
+    public static ElementType of(Class<?> type, ClassLoader loader) {
+        ClassLoader own = type.getClassLoader();
+        return of(type.getTypeName(), own == null ? loader : own);
+    }
+
     /** Converts a value to this type; null stays null. */
     public Object from(Object value) {
         Object result = value == null ? null : conversion.apply(value);

@@ -15,6 +15,8 @@ import io.pyrs.link.session.RangePublisher;
 import io.pyrs.link.session.SessionPair;
 import io.pyrs.link.session.StreamOptions;
 import io.pyrs.link.session.ThrowingSubscriber;
+import java.io.IOException;
+import java.io.InputStream;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -270,26 +272,76 @@ public class MirrorsTest {
                 .proxy(LOADER));
     }
 
+    /** The result of {@link Painter}. */
+    public enum Color {
+        RED
+    }
+
+    /** An interface whose result is a class of the same loader. */
+    public interface Painter {
+        /** Returns a color. */
+        Color paint(Object given);
+    }
+
+    /** Loads copies of the nested classes, as the loader of a Spark session may have its own version of a class. */
+    private static final class CopyingLoader extends ClassLoader {
+        CopyingLoader() {
+            super(LOADER);
+        }
+
+        @Override
+        protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+            if (!name.startsWith(MirrorsTest.class.getName() + "$")) {
+                return super.loadClass(name, resolve);
+            }
+            Class<?> loaded = findLoadedClass(name);
+            if (loaded != null) {
+                return loaded;
+            }
+            try (InputStream file = LOADER.getResourceAsStream(name.replace('.', '/') + ".class")) {
+                byte[] content = file.readAllBytes();
+                return defineClass(name, content, 0, content.length);
+            } catch (IOException unreadable) {
+                throw new ClassNotFoundException(name, unreadable);
+            }
+        }
+    }
+
+    @Test(timeOut = 120_000)
+    public void resultOfACallableHasTheClassThatItsInterfaceRefersTo() throws Exception {
+        Class<?> painter = new CopyingLoader().loadClass(Painter.class.getName());
+        Function<Object, Object> red = given -> "RED";
+        Object mirror =
+                new PythonCallable(pair.near, pair.receipt(red), painter, StreamOptions.DEFAULT, LOADER).proxy(LOADER);
+        Object color = painter.getMethod("paint", Object.class).invoke(mirror, 1);
+        assertEquals(color.toString(), "RED");
+        assertSame(color.getClass().getClassLoader(), painter.getClassLoader());
+    }
+
     @Test(timeOut = 120_000)
     @SuppressWarnings("unchecked")
     public void callableCallsPythonAndKeepsItsDefaultMethods() throws Exception {
         BiFunction<Object, Object, Object> sum = (a, b) -> (Long) a + (Long) b;
         Function<Object, Object> twice = a -> 2 * (Long) a;
         BiFunction<Object, Object, Object> add = (BiFunction<Object, Object, Object>)
-                new PythonCallable(pair.near, pair.receipt(sum), BiFunction.class, Map.of(), LOADER).proxy(LOADER);
+                new PythonCallable(pair.near, pair.receipt(sum), BiFunction.class, StreamOptions.DEFAULT, LOADER)
+                        .proxy(LOADER);
         Function<Object, Object> doubled = (Function<Object, Object>)
-                new PythonCallable(pair.near, pair.receipt(twice), Function.class, Map.of(), LOADER).proxy(LOADER);
+                new PythonCallable(pair.near, pair.receipt(twice), Function.class, StreamOptions.DEFAULT, LOADER)
+                        .proxy(LOADER);
         assertEquals(add.apply(1, 2), 3L);
         assertEquals(add.andThen(doubled).apply(1, 2), 6L);
         ToIntFunction<Object> small = (ToIntFunction<Object>)
-                new PythonCallable(pair.near, pair.receipt(twice), ToIntFunction.class, Map.of(), LOADER).proxy(LOADER);
+                new PythonCallable(pair.near, pair.receipt(twice), ToIntFunction.class, StreamOptions.DEFAULT, LOADER)
+                        .proxy(LOADER);
         assertEquals(small.applyAsInt(21), 42);
         Exception cause = new IllegalArgumentException("the cause");
         Function<Object, Object> failing = a -> {
             throw new IllegalStateException("failed in Python", cause);
         };
         Function<Object, Object> failed = (Function<Object, Object>)
-                new PythonCallable(pair.near, pair.receipt(failing), Function.class, Map.of(), LOADER).proxy(LOADER);
+                new PythonCallable(pair.near, pair.receipt(failing), Function.class, StreamOptions.DEFAULT, LOADER)
+                        .proxy(LOADER);
         RuntimeException error = expectThrows(RuntimeException.class, () -> failed.apply(1));
         assertTrue(error.getMessage().contains("failed in Python"));
         assertNotNull(error.getCause());
@@ -307,11 +359,12 @@ public class MirrorsTest {
             Callable<Object> throwing = () -> {
                 throw raised;
             };
-            Callable<Object> remote = (Callable<Object>)
-                    new PythonCallable(pair.far, pair.farReceipt(throwing), Callable.class, Map.of(), LOADER)
-                            .proxy(LOADER);
+            Callable<Object> remote = (Callable<Object>) new PythonCallable(
+                            pair.far, pair.farReceipt(throwing), Callable.class, StreamOptions.DEFAULT, LOADER)
+                    .proxy(LOADER);
             Callable<Object> twice = (Callable<Object>)
-                    new PythonCallable(pair.near, pair.receipt(remote), Callable.class, Map.of(), LOADER).proxy(LOADER);
+                    new PythonCallable(pair.near, pair.receipt(remote), Callable.class, StreamOptions.DEFAULT, LOADER)
+                            .proxy(LOADER);
             assertSame(expectThrows(Exception.class, twice::call), raised);
         }
     }
@@ -324,9 +377,10 @@ public class MirrorsTest {
         Function<Object, Object> blocked = a -> answer.join();
         Callable<Object> alsoBlocked = answer::join;
         Function<Object, Object> function = (Function<Object, Object>)
-                new PythonCallable(pair.near, pair.receipt(blocked), Function.class, Map.of(), LOADER).proxy(LOADER);
+                new PythonCallable(pair.near, pair.receipt(blocked), Function.class, StreamOptions.DEFAULT, LOADER)
+                        .proxy(LOADER);
         Callable<Object> callable = (Callable<Object>)
-                new PythonCallable(pair.near, pair.receipt(alsoBlocked), Callable.class, Map.of(), LOADER)
+                new PythonCallable(pair.near, pair.receipt(alsoBlocked), Callable.class, StreamOptions.DEFAULT, LOADER)
                         .proxy(LOADER);
         Thread.currentThread().interrupt();
         RuntimeException error = expectThrows(RuntimeException.class, () -> function.apply(1));
@@ -352,7 +406,8 @@ public class MirrorsTest {
             return a;
         };
         Function<Object, Object> remoteEcho = (Function<Object, Object>)
-                new PythonCallable(pair.near, pair.receipt(echo), Function.class, Map.of(), LOADER).proxy(LOADER);
+                new PythonCallable(pair.near, pair.receipt(echo), Function.class, StreamOptions.DEFAULT, LOADER)
+                        .proxy(LOADER);
         assertSame(remoteEcho.apply(local), local);
         assertSame(remoteEcho.apply(local), local);
         assertSame(seenFar.get(0), seenFar.get(1));

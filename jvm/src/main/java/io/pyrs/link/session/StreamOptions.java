@@ -5,7 +5,7 @@ import io.pyrs.value.ElementType;
 import java.util.HashMap;
 import java.util.Map;
 
-/** The options of {@code to_jvm} for a mirror, and the {@link IntegerBoxing} of its stage. */
+/** The options of a mirror, and the {@link IntegerBoxing} of a stage. */
 public final class StreamOptions {
     /** No options. */
     public static final StreamOptions DEFAULT = new StreamOptions(Map.of(), ElementType.ANY, null);
@@ -47,7 +47,8 @@ public final class StreamOptions {
         return this == DEFAULT;
     }
 
-    ElementType elementType() {
+    /** Returns the type of the elements, or of the results of a callable. */
+    public ElementType elementType() {
         return elementType;
     }
 
@@ -60,7 +61,7 @@ public final class StreamOptions {
     }
 
     /** Returns the conversion that the consumer chose. */
-    Conversion conversion() {
+    public Conversion conversion() {
         return Conversion.of(options.get("convert"));
     }
 
