@@ -118,10 +118,16 @@ public final class Conversion {
             return mode;
         }
         return Classes.supertypes(type).stream()
-                .map(each -> named.get(each.getName()))
+                .map(this::modeNamed)
                 .filter(Objects::nonNull)
                 .findFirst()
                 .orElse(mode);
+    }
+
+    /** Returns the mode given for this class: by its binary name, or by its source name, such as a.B.C or long[]. */
+    private Mode modeNamed(Class<?> type) {
+        Mode found = named.get(type.getName());
+        return found != null ? found : named.get(type.getTypeName().replace('$', '.'));
     }
 
     /** Returns the writer for "values", which still sends an object of the peer back by reference. */

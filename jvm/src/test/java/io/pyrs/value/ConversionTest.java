@@ -201,6 +201,14 @@ public class ConversionTest {
     }
 
     @Test
+    public void mapAcceptsTheSourceNamesOfNestedClassesAndArrays() {
+        Map<String, String> modes = Map.of(Bean.class.getCanonicalName(), "values", "long[]", "references");
+        assertEquals(roundTrip(new Bean() {}, modes), Map.of("name", "n", "ready", true));
+        assertTrue(isReference(new long[0], modes));
+        assertEquals(roundTrip(new int[0], modes), List.of());
+    }
+
+    @Test
     public void unknownOptionIsRejected() {
         expectThrows(IllegalArgumentException.class, () -> Conversion.of("everything"));
         expectThrows(IllegalArgumentException.class, () -> Conversion.of(Map.of("a.B", "auto?")));
