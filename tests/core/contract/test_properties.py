@@ -190,7 +190,7 @@ SYNCHRONOUS = [
     Step("window(3)", lambda s: s.window(3).concat_map(lambda window: window), lambda s: s),
     Step("share", lambda s: s.share(), lambda s: s),
     Step("cache", lambda s: s.cache(), lambda s: s),
-    Step("repeat", lambda s: s.concat(s), lambda s: s if s.fails else Script(s.elements * 2)),
+    Step("concat(itself)", lambda s: s.concat(s), lambda s: s if s.fails else Script(s.elements * 2)),
     Step("metrics", lambda s: s.metrics(pyrs.Metrics("here")), lambda s: s),
     Step("strict", pyrs.strict, lambda s: s),
 ]

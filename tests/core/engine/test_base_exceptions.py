@@ -1,4 +1,4 @@
-"""Errors that are not an Exception, raised during ``subscribe`` (rule 1.9) or by the end of an iterator."""
+"""Errors of any type, also those that are not an Exception, of ``subscribe`` (rule 1.9) and of closing an iterator."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_exit_raised_during_subscribe_on_a_thread_of_a_scheduler_fails_the_strea
         assert isinstance(subscriber.await_error(), error)
         subscriber.assert_rules()
         eventually(lambda: dropped.errors != [])
-        assert [type(each) for each in dropped.take()] == [error]  # by the thread, which also reports it
+        assert [type(each) for each in dropped.take()] == [error]  # the thread also reports it
     assert subscription.cancelled == 1
 
 

@@ -1,4 +1,4 @@
-"""Test buffer by count, against a list model, and by time, in virtual time."""
+"""buffer: by count, compared with a list model, and by time, in virtual time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of individual operators: which elements they pass to ``do_on_discard``."""
+"""The elements that individual operators and streams pass to ``do_on_discard``."""
 
 from __future__ import annotations
 

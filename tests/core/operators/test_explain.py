@@ -1,4 +1,4 @@
-"""``Stream.explain`` agrees with the registry of operators."""
+"""``Stream.explain``: agreement with the registry of operators, text, steps and SVG."""
 
 from __future__ import annotations
 

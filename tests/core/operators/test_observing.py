@@ -205,7 +205,7 @@ class TestActionsThatRaise:
         assert events == ["subscribe", f"request {pyrs.UNBOUNDED}", failure, "terminate", "finally"]
 
     def test_an_error_of_request_passes_through_the_stages_before_log_and_split_lines(self) -> None:
-        """These stages may raise in their own ``request``, and must not be blamed for the source's."""
+        """These stages may raise in their own ``request``. No note names them for an error of the source's."""
 
         class Raising(RecordingSubscription):
             def request(self, n: int, /) -> None:

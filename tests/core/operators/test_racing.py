@@ -1,4 +1,4 @@
-"""merge_comparing, first_with_signal and first_with_value."""
+"""merge_comparing, first_with_signal and first_with_value: order, the winning source, demand, cancels and errors."""
 
 from __future__ import annotations
 
