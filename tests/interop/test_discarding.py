@@ -21,7 +21,7 @@ POOL = 64
 def cancelled_at_random(
     stream: pyrs.Stream[Any], plan: random.Random, released: list[Any], delivered: list[Any]
 ) -> None:
-    """Subscribe to a stream of the pool, and cancel after some elements or from another thread."""
+    """Subscribe to a stream of the pool; cancel in ``on_next``, or on this thread while elements arrive."""
     stop = plan.randrange(POOL)
 
     def received(subscriber: TestSubscriber[Any], element: Any) -> None:

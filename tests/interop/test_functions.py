@@ -238,7 +238,7 @@ class TestCallables:
         assert bridge.from_jvm(flux).collect(timeout=DEADLINE) == [2, 4, 6]
 
     @pytest.mark.parametrize("interface", ["java.util.List", "java.lang.String", "no.such.Interface"])
-    def test_interface_with_several_methods_is_rejected(self, bridge: Bridge, interface: str) -> None:
+    def test_name_that_is_no_functional_interface_is_rejected(self, bridge: Bridge, interface: str) -> None:
         def function(argument: object) -> object:
             return argument
 

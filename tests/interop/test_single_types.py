@@ -10,6 +10,7 @@ import pyrs
 from pyrs.errors import JavaError
 from pyrs.jvm import Bridge
 from tests.interop.harness import DEADLINE
+from tests.waiting import eventually
 
 RX = "io.reactivex.rxjava3.core"
 FLUX = "reactor.core.publisher.Flux"
@@ -165,8 +166,6 @@ def test_cancelled_future_cancels_the_stream(bridge: Bridge) -> None:
     never = pyrs.Maybe(pyrs.never().do_on_cancel(lambda: cancelled.append(True)))
     future: Any = bridge._references.java_handle(bridge.to_jvm(never, java_type=STAGE))
     assert future.cancel(True)
-    from tests.waiting import eventually
-
     eventually(lambda: cancelled)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+import pyarrow
 from pyspark import cloudpickle
 from pyspark.sql.types import LongType, StructType
 
@@ -18,6 +19,10 @@ from pyrs.spark.source.server import Server
 from tests.waiting import DEADLINE
 
 SCHEMA = StructType().add("n", LongType())
+
+
+def batch_of(*numbers: int) -> Any:
+    return pyarrow.RecordBatch.from_pydict({"n": pyarrow.array(numbers, pyarrow.int64())})
 
 
 class Planner:

@@ -27,7 +27,7 @@ from pyrs.spark.source.intake import Intake
 from pyrs.spark.source.journal import Journal
 from pyrs.spark.source.reader import reader_source
 from pyrs.testing import TestPublisher, Violation
-from tests.spark.planners import SCHEMA, Driver, Planner
+from tests.spark.planners import SCHEMA, Driver, Planner, batch_of
 from tests.waiting import DEADLINE, eventually
 
 
@@ -483,18 +483,12 @@ def test_executors_do_not_receive_the_token(driver: Callable[..., Driver]) -> No
 
 
 def _encoded(*rows: Any) -> bytes:
-    import pyarrow
-
     sink = pyarrow.BufferOutputStream()
     batch = RowEncoder(SCHEMA).batch(rows)
     with pyarrow.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
     data: bytes = sink.getvalue().to_pybytes()
     return data
-
-
-def batch_of(*numbers: int) -> Any:
-    return pyarrow.RecordBatch.from_pydict({"n": pyarrow.array(numbers, pyarrow.int64())})
 
 
 def test_batches_are_divided_and_joined_and_count_as_elements(driver: Callable[..., Driver]) -> None:

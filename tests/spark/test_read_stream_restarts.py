@@ -25,15 +25,11 @@ from pyrs.spark.source.buffer import OffsetRefused, ReplayBuffer
 from pyrs.spark.source.elements import BatchElements
 from pyrs.spark.source.intake import Intake
 from pyrs.testing import TestPublisher
+from tests.spark.planners import SCHEMA, batch_of
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.usefixtures("_prompt")
-SCHEMA = StructType().add("n", LongType())
 EARLIER = "0" * 32
-
-
-def batch_of(*numbers: int) -> Any:
-    return pyarrow.RecordBatch.from_pydict({"n": pyarrow.array(numbers, pyarrow.int64())})
 
 
 def rows_from(first: int) -> pyrs.Stream[tuple[int]]:

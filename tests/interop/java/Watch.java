@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import java.util.function.LongConsumer;
 
-/** Observes requests, elements and cancels of a source, as a callback of Reactor, RxJava and the JDK. */
+/** Observes requests, elements and cancels of a source, as a callback of Reactor, RxJava, Akka and the JDK. */
 public final class Watch
         implements LongConsumer, io.reactivex.rxjava3.functions.LongConsumer, Runnable, io.reactivex.rxjava3.functions.Action {
     private final AtomicLong requested = new AtomicLong();

@@ -17,6 +17,7 @@ from pyrs.jvm import Bridge, JavaObject
 from pyrs.testing import TestSubscriber
 from tests.interop.harness import DEADLINE, Watched
 from tests.interop.systems.cassandra_server import DATACENTER, VERSION, cassandra_server, install
+from tests.interop.systems.demand import FIRST_WINDOW
 from tests.interop.systems.system import System
 
 SYSTEM = System(
@@ -36,7 +37,6 @@ SYSTEM = System(
 )
 
 MANY = 1000
-FIRST_WINDOW = 16
 PAGES_AHEAD = 5  # four in the queue and one in flight
 UNBOUNDED = 2**62
 PEOPLE = (

@@ -15,6 +15,7 @@ from pyrs.jvm import Bridge, JavaObject
 from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH
 from pyrs.testing import TestSubscriber
 from tests.interop.harness import DEADLINE, MILLISECONDS, Watched
+from tests.interop.systems.demand import FIRST_WINDOW
 from tests.interop.systems.system import System
 
 SYSTEM = System(
@@ -36,7 +37,6 @@ MANY = 2000
 CHUNK = 255 * 1024
 STORED_AT_ONCE = 256
 """The number of chunks of a file that the driver stores concurrently."""
-FIRST_WINDOW = 16
 
 
 @pytest.fixture(scope="module")
