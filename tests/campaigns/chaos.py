@@ -519,7 +519,7 @@ class Chaos:
 
 
 def run(seed: int, minutes: float) -> None:
-    """Run every scenario, and then random ones, except that of Spark, until the time has elapsed.
+    """Run every scenario once, and then random ones other than Spark's, until the time has elapsed.
 
     Raises:
         Violation: an invariant does not hold.

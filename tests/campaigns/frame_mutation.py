@@ -136,7 +136,7 @@ class Peer:
         publishes: the streams of which the other side is the publisher end.
         handles: the handles of the other side's objects.
         first_stream: the first stream that this peer opens.
-        hostility: the probability that a frame is mutated. At 0 every frame is legal, so that the link stays open.
+        hostility: the probability that a frame is mutated or random. At 0 every frame is legal, so the link stays open.
     """
 
     def __init__(

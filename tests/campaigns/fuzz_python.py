@@ -77,6 +77,8 @@ class Checked(Subscriber[Any]):
         self.on_complete()
 
     def on_complete(self) -> None:
+        if self.subscription is None:
+            self.problems.append("a terminal signal before on_subscribe")
         self.terminals += 1
         if self.terminals > 1:
             self.problems.append("a second terminal signal")

@@ -32,8 +32,9 @@ SECONDS = 90.0
 MILLIS = int(SECONDS * 1_000)
 SETTLE_SECONDS = 60.0
 HANDLES = 20
-"""The allowed number of handles: of objects that this module references, or that the next garbage collection frees."""
+"""The most handles that may be left: of objects that this module references or the next garbage collection frees."""
 EAGER_THREADS = 4 + 2
+"""The most threads of an idle bridge: four workers, the reader and the writer."""
 HEAP = "-Xmx512m"
 HEAP_GROWTH = 24 << 20
 OBJECT_GROWTH = 100

@@ -107,7 +107,7 @@ def test_the_proxy_cuts_a_connection_that_does_not_reach_its_limit(limits: tuple
             assert near.recv(1) == far.recv(1) == b""
 
 
-def test_the_replay_command_repeats_every_option(
+def test_the_replay_command_of_soak_repeats_its_options(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs: list[tuple[int, float, int]] = []

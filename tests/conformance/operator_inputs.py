@@ -99,6 +99,7 @@ class Input(NamedTuple):
         create: creates an element of the source for a number.
         whitebox: whether each element of the source is emitted at once, if there is demand.
         skips: tests that do not apply, with the reason.
+        subset, all_routes: as in ``Entry``.
     """
 
     apply: Apply | None = None
@@ -153,7 +154,8 @@ _FORWARDS = "it forwards every call to the downstream Subscriber, which checks t
 _NO_WINNER = "a stream that ends before its first element does not win"
 
 _FOLDS = ("to_list", "to_set", "to_dict", "count", "any", "all", "reduce", "last", "first", "element_at")
-# The operators whose conformance call does not emit the elements of its source unchanged.
+# The operators whose row needs another call than their conformance entries, a conversion of elements, a blackbox
+# verification or skips.
 _INPUTS: dict[str, Input] = {
     "map": Input(lambda s: s.map(lambda n: n), subset=True, all_routes=True),
     "with_index": Input(elements=_second),

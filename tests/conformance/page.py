@@ -152,7 +152,7 @@ def _totals(results: Results) -> str:
 
 
 class _Reasons:
-    """Assign letters to skip reasons."""
+    """Assigns letters to the reasons for skips and failures."""
 
     def __init__(self) -> None:
         self._letters: dict[str, str] = {}

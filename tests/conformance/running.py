@@ -165,7 +165,7 @@ def counts_in_words(counts: tuple[int, int, int]) -> str:
     )
 
 
-# The following runs in the worker process.
+# The next two functions run in a worker process.
 
 _verify: Verify | None = None
 _opened: Any = None

@@ -56,7 +56,7 @@ def current_commit() -> str:
 def sources_hash() -> str:
     """Return the hash for every row except Spark's.
 
-    Comments, docstrings and blank lines are left out, because they change no verdict.
+    Comment lines, docstrings and blank lines of Python files are left out, because they change no verdict.
     """
     return _hash_of(_sources())
 
@@ -85,7 +85,7 @@ def _sources() -> Iterator[Path]:
 
 @functools.lru_cache(maxsize=2000)  # the tests hash the same files many times
 def code_of(text: str) -> str:
-    """Return Python code without comments, docstrings and blank lines."""
+    """Return Python code without comment lines, docstrings and blank lines."""
     lines = text.splitlines()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):

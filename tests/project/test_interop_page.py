@@ -21,7 +21,7 @@ from tests.project.recipe_files import FOLDER, program_of
 
 ROOT = Path(__file__).resolve().parents[2]
 # `make test` runs these two programs in a process each, and campaigns run every program. test_wheel.py runs others
-# outside of the checkout, and the suite "systems" calls every program in a running JVM.
+# outside of the checkout, and tests/interop/systems calls every program in a running JVM.
 PASTED = ("pekko", "vertx")
 
 
@@ -90,7 +90,7 @@ def test_program_of_a_recipe_prints_the_output_of_its_page(name: str, tmp_path: 
 
 @pytest.mark.parametrize("name", [name for name in names() if output_of(RECIPES / f"{name}.md") is None])
 def test_program_with_a_server_calls_a_function_that_takes_its_arguments(name: str) -> None:
-    """The suite "systems" calls the same function of the same file with the address of its server."""
+    """The tests in tests/interop/systems call the same function of the same file with the address of their server."""
     program, call = load_program(name)
     assert isinstance(call.func, ast.Name)
     given = [ast.literal_eval(argument) for argument in call.args]

@@ -1,4 +1,4 @@
-"""The scripts behind ``make``: messages for missing tools, and the counts of the test suites."""
+"""The scripts behind ``make``, and the workflows: suites and their counts, missing tools, targets and versions."""
 
 from __future__ import annotations
 

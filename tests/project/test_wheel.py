@@ -133,14 +133,17 @@ def test_core_has_no_dependencies(wheel: Path) -> None:
     assert [line for line in required if "extra ==" not in line] == []
 
 
-@pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install the wheel with JPype only in a virtual environment, and return its Python."""
-    folder = tmp_path_factory.mktemp("installed")
+def environment_with(wheel: Path, extra: str, folder: Path) -> Path:
+    """Install the wheel with one extra in a virtual environment, and return its Python."""
     run(sys.executable, "-m", "venv", folder / "venv", where=folder)
     python = folder / "venv" / "bin" / "python"
-    run(python, "-m", "pip", "install", "--quiet", f"{wheel}[jpype]", where=folder)
+    run(python, "-m", "pip", "install", "--quiet", f"{wheel}[{extra}]", where=folder)
     return python
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return environment_with(wheel, "jpype", tmp_path_factory.mktemp("installed"))
 
 
 def test_stream_runs_from_the_installed_wheel(installed: Path, tmp_path: Path) -> None:
@@ -165,12 +168,7 @@ def test_examples_run_from_the_installed_wheel(installed: Path, tmp_path: Path) 
 
 @pytest.fixture(scope="module")
 def with_spark(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install the wheel with PySpark only in a virtual environment, and return its Python."""
-    folder = tmp_path_factory.mktemp("with_spark")
-    run(sys.executable, "-m", "venv", folder / "venv", where=folder)
-    python = folder / "venv" / "bin" / "python"
-    run(python, "-m", "pip", "install", "--quiet", f"{wheel}[spark]", where=folder)
-    return python
+    return environment_with(wheel, "spark", tmp_path_factory.mktemp("with_spark"))
 
 
 @pytest.mark.campaign
