@@ -89,7 +89,7 @@ def test_every_test_has_a_docstring() -> None:
 def test_additional_tests_cover_the_rules_without_an_official_test() -> None:
     """Check the MUST rules without an executable test in the official TCK.
 
-    §1.10 and §2.12 apply to the caller and have no test.
+    §2.12 applies to the caller and has no test.
     """
     names: list[str] = []
     for verification, _, _, _ in VERIFICATIONS.values():

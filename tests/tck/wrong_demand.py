@@ -1,4 +1,7 @@
-"""Publishers with one violation each, which only the additional tests of a Publisher detect."""
+"""Publishers with one violation each, which the additional tests detect.
+
+The official tests detect only ``StartsThreads``.
+"""
 
 from __future__ import annotations
 

@@ -357,7 +357,7 @@ class GoesOnAfterError(RightPublisher):
 
 
 class IgnoresCancelInside(RightPublisher):
-    """Checks for a cancel only after the demand is fulfilled."""
+    """Emits its demand without a check for a cancel."""
 
     class subscription(RightSubscription):  # noqa: N801
         def __init__(self, subscriber: Subscriber[Any], elements: int) -> None:

@@ -412,7 +412,7 @@ KNOWN: list[Any] = []
 
 
 def _uses_an_earlier(self: Any, subscription: Any) -> None:
-    """Let the puppet control the Subscription of the second Subscriber before this one, if there are as many."""
+    """Let the puppet control an earlier Subscription: that of the last Subscriber but one, or the first."""
     type(self).known.append(subscription)
     earlier = type(self).known[0]
     type(self).known[:] = type(self).known[-2:]
