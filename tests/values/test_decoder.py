@@ -160,7 +160,7 @@ def test_unconvertible_value_is_found_at_any_depth() -> None:
 
 
 class Hostile:
-    """An object that arrives as a key and raises when it is hashed."""
+    """An object that raises when it is hashed."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
