@@ -23,7 +23,7 @@ public class BridgeOptionsTest {
     }
 
     @Test(dataProvider = "limits")
-    public void limitBeyondTheIntegersIsTheLargestInteger(long given, int expected) {
+    public void limitIsClampedToThePositiveIntegers(long given, int expected) {
         assertEquals(Bridge.positive(Map.of("max_prefetch", given), "max_prefetch", 7), expected);
     }
 

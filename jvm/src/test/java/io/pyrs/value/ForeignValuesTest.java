@@ -322,7 +322,8 @@ public class ForeignValuesTest {
     public void rowIsDictAndItsNamesAreReadOnce() {
         AtomicInteger reads = new AtomicInteger();
         RowMetadata metadata = columns(reads, "id", "name");
-        ValueEncoder encoder = new ValueEncoder(new RecordingReferences(), new RowConversion().conversion);
+        ValueEncoder encoder =
+                new ValueEncoder(new RecordingReferences(), Conversion.of(Map.of("io.r2dbc.spi.Row", "values")));
         for (int i = 0; i < 3; i++) {
             ValueBuffer out = new ValueBuffer();
             encoder.encode(row(metadata, i, null), out);
@@ -333,11 +334,6 @@ public class ForeignValuesTest {
         }
         assertEquals(reads.get(), 1);
         assertEquals(value(row(columns(reads, "other"), 5)), Map.of("other", 5L));
-    }
-
-    /** Creates a separate conversion, since each caches its writers. */
-    private static final class RowConversion {
-        final Conversion conversion = Conversion.of(Map.of("io.r2dbc.spi.Row", "values"));
     }
 
     @Test

@@ -41,6 +41,11 @@ public class ValueVectorsTest {
     }
 
     @DataProvider
+    public Object[][] read() throws IOException {
+        return rows("java_reads");
+    }
+
+    @DataProvider
     public Object[][] unconvertible() throws IOException {
         return rows("unconvertible_in");
     }
@@ -85,6 +90,13 @@ public class ValueVectorsTest {
     @Test(dataProvider = "written")
     public void valueThatOnlyJavaWritesHasTheVectorsBytes(String name, Map<String, Object> row) {
         assertEquals(encode(name), row.get("hex"));
+    }
+
+    @Test(dataProvider = "read")
+    public void vectorsBytesThatNoSideWritesAreDecoded(String name, Map<String, Object> row) {
+        assertSame(
+                new ValueDecoder(new RecordingReferences(), null).decode(Vectors.bytes(row.get("hex"))),
+                ValueRows.values().get(name));
     }
 
     @Test(dataProvider = "unconvertible")

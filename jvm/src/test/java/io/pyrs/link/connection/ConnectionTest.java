@@ -31,6 +31,7 @@ import java.util.concurrent.SubmissionPublisher;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
 import org.reactivestreams.Publisher;
 import org.reactivestreams.Subscription;
 import org.testng.annotations.AfterMethod;
@@ -76,6 +77,14 @@ public class ConnectionTest {
         return recording;
     }
 
+    private static void eventually(BooleanSupplier condition) {
+        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+        while (!condition.getAsBoolean()) {
+            assertTrue(System.nanoTime() < deadline, "the condition is not true in time");
+            Thread.onSpinWait();
+        }
+    }
+
     @Test(timeOut = 120_000)
     public void closeThatPrecedesTheEndOfTheHandshakeClosesTheSocket() throws Exception {
         Connection closed = create();
@@ -111,11 +120,7 @@ public class ConnectionTest {
         assertTrue(cancelled.await(30, TimeUnit.SECONDS));
         assertFalse(connection.isOpen());
         // The reader ends the streams before it clears the handle tables.
-        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-        while (session().handles().ownedCount() != 0 && System.nanoTime() < deadline) {
-            Thread.yield();
-        }
-        assertEquals(session().handles().ownedCount(), 0);
+        eventually(() -> session().handles().ownedCount() == 0);
     }
 
     @Test(timeOut = 120_000)
@@ -157,6 +162,7 @@ public class ConnectionTest {
     @Test(timeOut = 120_000)
     public void randomFramesNeverHang() throws Exception {
         Random random = new Random(7);
+        FrameType[] types = FrameType.values();
         for (int round = 0; round < 60; round++) {
             byte[] body = new byte[random.nextInt(40)];
             random.nextBytes(body);
@@ -165,15 +171,11 @@ public class ConnectionTest {
                 open();
             }
             try {
-                python.send(Frames.frame(FrameType.values()[random.nextInt(13)], random.nextInt(4), body));
+                python.send(Frames.frame(types[random.nextInt(types.length)], random.nextInt(4), body));
                 python.barrier(1L);
             } catch (IOException ended) {
                 // The frame was rejected, so the link ends soon.
-                long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-                while (connection.isOpen() && System.nanoTime() < deadline) {
-                    Thread.onSpinWait();
-                }
-                assertFalse(connection.isOpen());
+                eventually(() -> !connection.isOpen());
             }
         }
     }
@@ -293,11 +295,7 @@ public class ConnectionTest {
         RecordingSubscriber free = subscribe(1);
         python.send(FrameType.NEXT, ids.get(63) + 2, List.of("flows"));
         assertEquals(free.next(2), List.of(List.of("on_subscribe"), List.of("on_next", "flows")));
-        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-        while (blocked.get() < 64) {
-            assertTrue(System.nanoTime() < deadline, blocked.get() + " of 64 Subscribers received their element");
-            Thread.onSpinWait();
-        }
+        eventually(() -> blocked.get() == 64);
         release.countDown();
     }
 
@@ -323,10 +321,7 @@ public class ConnectionTest {
                     each.close();
                 }
             }
-            long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-            while (ends.get() == 0 && System.nanoTime() < deadline) {
-                Thread.yield();
-            }
+            eventually(() -> ends.get() != 0);
             each.close();
             assertEquals(ends.get(), 1, closingSide);
         }
@@ -336,13 +331,7 @@ public class ConnectionTest {
     public void threadsEndWithTheLink() throws Exception {
         subscribe(1);
         connection.close();
-        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-        while (Thread.getAllStackTraces().keySet().stream()
-                .anyMatch(thread -> thread.getName().startsWith("pyrs-test-"))) {
-            assertTrue(
-                    System.nanoTime() < deadline,
-                    Thread.getAllStackTraces().keySet().toString());
-            Thread.onSpinWait();
-        }
+        eventually(() -> Thread.getAllStackTraces().keySet().stream()
+                .noneMatch(thread -> thread.getName().startsWith("pyrs-test-")));
     }
 }

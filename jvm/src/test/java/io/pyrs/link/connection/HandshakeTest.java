@@ -70,16 +70,7 @@ public class HandshakeTest {
     }
 
     private static Connection open() throws IOException {
-        Connection connection = new Connection(
-                "test",
-                TOKEN,
-                reference -> reference,
-                HandshakeTest.class.getClassLoader(),
-                4096,
-                64,
-                1_000,
-                () -> {},
-                () -> {});
+        Connection connection = FakePython.listener(TOKEN, 1_000);
         connection.start();
         return connection;
     }

@@ -30,15 +30,15 @@ import org.testng.annotations.Test;
 
 /** Tests a stream to Python whose Publisher breaks a rule or fails, and one whose source emits inside request. */
 public class PublisherFaultsTest {
-    private DirectSession inline;
+    private DirectSession direct;
     private OutboundStream stream;
 
     @BeforeMethod
     public void open() {
-        inline = new DirectSession(4096);
-        stream = inline.session.openTo(
-                new PeerReference(inline.session.handles(), ObjectKind.SUBSCRIBER, 7), StreamOptions.DEFAULT);
-        assertEquals(inline.sent.poll().type, FrameType.ON_SUBSCRIBE);
+        direct = new DirectSession(4096);
+        stream = direct.session.openTo(
+                new PeerReference(direct.session.handles(), ObjectKind.SUBSCRIBER, 7), StreamOptions.DEFAULT);
+        assertEquals(direct.sent.poll().type, FrameType.ON_SUBSCRIBE);
     }
 
     private static final class RecordingSubscription implements Subscription {
@@ -67,7 +67,7 @@ public class PublisherFaultsTest {
     }
 
     private String error() {
-        Frame frame = inline.sent.pollLast();
+        Frame frame = direct.sent.pollLast();
         assertEquals(frame.type.name(), "ERROR");
         return new ErrorCodec(new SentErrors()).decode(frame.body).getMessage();
     }
@@ -83,7 +83,7 @@ public class PublisherFaultsTest {
         StreamOptions values =
                 StreamOptions.of(Map.of("convert", "values"), getClass().getClassLoader());
         OutboundStream valueStream =
-                inline.session.openTo(new PeerReference(inline.session.handles(), ObjectKind.SUBSCRIBER, 8), values);
+                direct.session.openTo(new PeerReference(direct.session.handles(), ObjectKind.SUBSCRIBER, 8), values);
         valueStream.onSubscribe(new RecordingSubscription());
         valueStream.receiveRequest(5);
         valueStream.receiveCancel();
@@ -99,7 +99,7 @@ public class PublisherFaultsTest {
         assertThrows(NullPointerException.class, () -> stream.onNext(null));
         assertTrue(error().contains("2.13"));
         assertEquals(upstream.cancels.get(), 1);
-        assertEquals(inline.session.streamsLive(), 0);
+        assertEquals(direct.session.streamsLive(), 0);
     }
 
     @Test
@@ -108,7 +108,7 @@ public class PublisherFaultsTest {
         stream.receiveRequest(5);
         stream.receiveCancel();
         assertThrows(NullPointerException.class, () -> stream.onNext(null)); // rule 2.13
-        assertEquals(inline.session.stats().get("dropped"), 0L);
+        assertEquals(direct.session.stats().get("dropped"), 0L);
     }
 
     /**
@@ -252,7 +252,7 @@ public class PublisherFaultsTest {
             }
         });
         assertTrue(error().contains("broken"));
-        assertEquals(inline.session.streamsLive(), 0);
+        assertEquals(direct.session.streamsLive(), 0);
     }
 
     @Test
@@ -321,7 +321,7 @@ public class PublisherFaultsTest {
         stream.receiveRequest(Long.MAX_VALUE);
         assertEquals(cancelsInside.get(), 1);
         assertEquals(holder[0].cancels.get(), 1);
-        assertEquals(inline.session.streamsLive(), 0);
+        assertEquals(direct.session.streamsLive(), 0);
     }
 
     @Test
@@ -344,31 +344,28 @@ public class PublisherFaultsTest {
         buffer[0] = 3;
         stream.onNext(buffer);
         List<Byte> seen = new ArrayList<>();
-        for (Frame frame : inline.sent) {
-            ((List<?>) inline.session.codec().decode(frame.body)).forEach(each -> seen.add(((byte[]) each)[0]));
+        for (Frame frame : direct.sent) {
+            ((List<?>) direct.session.codec().decode(frame.body)).forEach(each -> seen.add(((byte[]) each)[0]));
         }
         assertEquals(seen, List.of((byte) 1, (byte) 2, (byte) 3));
     }
 
     @Test
     public void handlesOfUnsentElementsAreReleased() {
-        DirectSession silent = new DirectSession(4096);
-        OutboundStream other = silent.session.openTo(
-                new PeerReference(silent.session.handles(), ObjectKind.SUBSCRIBER, 7), StreamOptions.DEFAULT);
         // While the writer executes a source, emitted elements stay in the buffer, and the cancel drops them.
-        other.onSubscribe(new RecordingSubscription());
-        other.receiveRequest(10);
-        silent.session.outbox().ready(new Outbox.Source() {
+        stream.onSubscribe(new RecordingSubscription());
+        stream.receiveRequest(10);
+        direct.session.outbox().ready(new Outbox.Source() {
             @Override
             boolean take(Outbox outbox) {
-                other.onNext(new Object());
-                other.onNext(new Object());
-                assertEquals(silent.session.handles().ownedCount(), 2);
-                other.receiveCancel();
+                stream.onNext(new Object());
+                stream.onNext(new Object());
+                assertEquals(direct.session.handles().ownedCount(), 2);
+                stream.receiveCancel();
                 return false;
             }
         });
-        silent.session.outbox().write();
-        assertEquals(silent.session.handles().ownedCount(), 0);
+        direct.session.outbox().write();
+        assertEquals(direct.session.handles().ownedCount(), 0);
     }
 }
