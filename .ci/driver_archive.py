@@ -2,7 +2,7 @@
 """Write a class-data archive for Spark drivers, from which the drivers of the tests load their classes.
 
 The first argument is the path of the archive. A driver that reads the archive uses 7 s of CPU time for its first query
-instead of 13 s, and `make test` starts about thirty drivers. A JVM checks that the archive fits its own version and its
+instead of 12 s, and `make test` starts about thirty drivers. A JVM checks that the archive fits its own version and its
 class path, and loads the classes from the jars otherwise.
 """
 

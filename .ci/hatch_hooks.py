@@ -50,7 +50,7 @@ def ensure_jar(root: Path, version: str) -> None:
 def long_description(readme: str, base: str) -> str:
     """Return README.md with absolute links below ``base``, the address of a version's files on GitHub.
 
-    Without a base, relative links become plain text, and images are removed.
+    Without a base, relative links become plain text, and relative images are removed.
     """
     raw = base.replace("/blob/", "/raw/")
     readme = PICTURE.sub(lambda found: f"![{found[1]}]({raw}/{found[2]}){found[3]}" if base else "", readme)

@@ -83,7 +83,7 @@ def git(root: Path, *arguments: str) -> str | None:
 def changed_code(root: Path, commit: str, paths: Sequence[str]) -> list[str] | None:
     """Return the files with changed code below ``paths``; None if git does not know the commit.
 
-    Comments and docstrings of Python files do not count.
+    Comment lines and docstrings of Python files do not count.
     """
     listed = git(root, "diff", "--name-only", "--no-renames", commit, "--", *paths)
     if listed is None:

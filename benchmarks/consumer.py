@@ -26,8 +26,8 @@ class NoDemand:
 class Consumer:
     """Count elements, and request ``batch`` elements at a time, at most ``requests`` times.
 
-    Its ``on_next`` is minimal for a Subscriber with bounded demand. All contenders of a row use it, so that only the
-    transports differ.
+    Its ``on_next`` is minimal for a Subscriber with bounded demand. All contenders of a row that signal each element
+    use it, so that only the transports differ.
     """
 
     def __init__(self, batch: int, requests: int = FOREVER) -> None:
