@@ -117,41 +117,28 @@ def test_second_element_fails_the_future_and_cancels() -> None:
     source.assert_cancelled()
 
 
-def test_elements_after_the_failure_are_discarded() -> None:
+def test_elements_after_the_failure_are_discarded(discarded: list[Any]) -> None:
     source = LatePublisher()
     future = to_future(pyrs.Single(source))
-    discarded: list[object] = []
-    before = pyrs.set_discard_hook(discarded.append)
-    try:
-        for number in range(4):
-            source.subscriber.on_next(number)
-    finally:
-        pyrs.set_discard_hook(before)
+    for number in range(4):
+        source.subscriber.on_next(number)
     assert isinstance(future.exception(0), pyrs.TooManyElements)
     assert discarded == [1, 0, 2, 3]
 
 
 @pytest.mark.parametrize("end", [lambda source, future: future.cancel(), lambda source, _: source.error(ValueError())])
-def test_element_of_a_future_without_a_result_is_discarded(end: Callable[[Any, Any], object]) -> None:
+def test_element_of_a_future_without_a_result_is_discarded(
+    end: Callable[[Any, Any], object], discarded: list[Any]
+) -> None:
     source: TestPublisher[int] = TestPublisher()
     future = to_future(pyrs.Single(source))
     source.next(1)
-    discarded: list[object] = []
-    before = pyrs.set_discard_hook(discarded.append)
-    try:
-        end(source, future)
-    finally:
-        pyrs.set_discard_hook(before)
+    end(source, future)
     assert discarded == [1]
 
 
-def test_result_of_a_future_is_not_discarded() -> None:
-    discarded: list[object] = []
-    before = pyrs.set_discard_hook(discarded.append)
-    try:
-        assert to_future(pyrs.just(1)).result(DEADLINE) == 1
-    finally:
-        pyrs.set_discard_hook(before)
+def test_result_of_a_future_is_not_discarded(discarded: list[Any]) -> None:
+    assert to_future(pyrs.just(1)).result(DEADLINE) == 1
     assert discarded == []
 
 

@@ -417,7 +417,9 @@ class TestWithoutAConnection:
 
         run(main)
 
-    def test_cancel_reports_an_undelivered_error_and_discards_undelivered_elements(self, dropped: Dropped) -> None:
+    def test_cancel_reports_an_undelivered_error_and_discards_undelivered_elements(
+        self, dropped: Dropped, discarded: list[Any]
+    ) -> None:
         async def main() -> None:
             error, values = ValueError("not delivered"), [payload(1), payload(2)]
             source: TestPublisher[Payload] = TestPublisher()
@@ -433,14 +435,9 @@ class TestWithoutAConnection:
             assert dropped.take() == [error]
             assert [*map(id, discarded)] == [*map(id, values)]
 
-        discarded: list[Any] = []
-        before = pyrs.set_discard_hook(discarded.append)
-        try:
-            run(main)
-        finally:
-            pyrs.set_discard_hook(before)
+        run(main)
 
-    def test_element_whose_delivery_cancels_is_not_discarded(self) -> None:
+    def test_element_whose_delivery_cancels_is_not_discarded(self, discarded: list[Any]) -> None:
         async def main() -> None:
             source: TestPublisher[Payload] = TestPublisher()
             cancelled = asyncio.Event()
@@ -460,12 +457,7 @@ class TestWithoutAConnection:
             signals.join(DEADLINE)
             await cancelled.wait()
 
-        discarded: list[Any] = []
-        before = pyrs.set_discard_hook(discarded.append)
-        try:
-            run(main)
-        finally:
-            pyrs.set_discard_hook(before)
+        run(main)
         assert discarded == []
 
     def test_signal_to_a_closed_loop_cancels_upstream(self) -> None:
