@@ -277,12 +277,13 @@ class JavaSubscriber(IteratorConsumer[Any], Subscriber[Any]):
             return
         reference = self.java_object
         try:
-            stream = reference._link.session.subscribe_peer(reference._handle, self._options, self.site)
-        except BaseException:
+            self._stream = reference._link.session.subscribe_peer(reference._handle, self._options, self.site)
+            self._stream.on_subscribe(subscription)
+        except BaseException as error:
+            if self._stream is not None:  # an interrupt: no later call would end the open stream
+                self._stream.fail(error)
             hooks.cancel_safely(subscription)  # the Publisher may continue although on_subscribe raised
             raise
-        self._stream = stream
-        stream.on_subscribe(subscription)
 
     def on_next(self, element: Any, /) -> None:
         self._opened().on_next(element)

@@ -209,8 +209,9 @@ class Session(StreamHost):
             self.outbox.control(frame(FrameType.ON_SUBSCRIBE, stream.id, body))
             self.outbox.flush()
             return stream
-        except BaseException:
-            stream.cancelled()
+        except BaseException as error:
+            # For example an interrupt. ON_SUBSCRIBE may be queued: the peer's Subscriber needs a terminal signal then.
+            stream.fail(error)
             raise
 
     def _register(self, stream: InboundStream | OutboundStream) -> None:
