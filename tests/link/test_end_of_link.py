@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from peer import Peer
+from plain_session import PlainSession
 
 import pyrs
 from pyrs.errors import LinkBroken
@@ -42,3 +43,15 @@ def test_reason_of_a_broken_link_is_the_first_goaway() -> None:
     peer.kill()
     assert "the cause (code 1)" in str(recorder.await_error(LinkBroken))
     connection.close()
+
+
+def test_each_subscriber_receives_an_error_of_its_own() -> None:
+    """A raised error keeps the frames of its thread alive, and would show those of all others in its traceback."""
+    session, recorders = PlainSession(), [recording(0) for _ in range(3)]
+    for recorder in recorders[:2]:
+        session.subscribe(4, recorder)
+    session.lost(LinkBroken("gone"))
+    session.subscribe(4, recorders[2])
+    errors = [recorder.error for recorder in recorders]
+    assert list(map(repr, errors)) == ["LinkBroken('gone')"] * 3
+    assert len({id(error) for error in [*errors, session.end_error]}) == 4

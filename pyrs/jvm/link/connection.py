@@ -293,12 +293,13 @@ class LinkConnection:
         The link belongs to the parent. Runs no user code: in the child, each stream to Python ends at its next request.
         """
         self.session.open = False
-        error = LinkBroken("this process was forked: the link belongs to its parent; open a gateway and a bridge here")
-        self.session.end_error = error
+        self.session.end_error = LinkBroken(
+            "this process was forked: the link belongs to its parent; open a gateway and a bridge here"
+        )
         self.session.outbox.closed = True
         for stream in list(self.session.streams.values()):
             if isinstance(stream, InboundStream):
-                stream.forked(error)
+                stream.forked(self.session.new_end_error())
         with suppress(OSError):
             socket.socket.close(self._socket)
 

@@ -219,17 +219,19 @@ class Session(StreamHost):
         stream.opened = monotonic()
         self.streams[stream.id] = stream
         if not self.open:  # ``lost`` may have read the table before
-            self._end(stream, self.end_error)
+            self._end(stream)
 
-    @staticmethod
-    def _end(stream: InboundStream | OutboundStream, error: PyrsError) -> None:
+    def _end(self, stream: InboundStream | OutboundStream) -> None:
         if isinstance(stream, InboundStream):
-            stream.lost(error)
+            stream.lost(self.new_end_error())
         else:
             stream.cancelled()
 
     def new_end_error(self) -> PyrsError:
-        """Copy the error that ended the link, since each ``raise`` extends a traceback."""
+        """Copy the error that ended the link, for one stream or call.
+
+        Each ``raise`` extends the traceback of its error, which refers to the local variables of the frames.
+        """
         return type(self.end_error)(*self.end_error.args)
 
     # The reader.
@@ -522,7 +524,7 @@ class Session(StreamHost):
         for answer in list(self._calls.values()):
             answer.put(self.new_end_error())
         for stream in list(self.streams.values()):
-            self._end(stream, error)
+            self._end(stream)
         self.late.clear()
         self.release(self.handles.clear())
 
