@@ -194,9 +194,33 @@ class Identifier(uuid.UUID):
         return b"7"  # the peer ends the link for a UUID of another length than 16
 
 
+class Moment(dt.datetime):
+    """Has the arithmetic of pendulum, which takes only its own classes."""
+
+    def __sub__(self, other: object) -> Any:
+        raise AttributeError("the other object is no Moment")
+
+
+class Span(dt.timedelta):
+    """Has the arithmetic of pendulum, and its microseconds: both parts of a negative duration are negative."""
+
+    @property
+    def microseconds(self) -> int:  # type: ignore[override]
+        return -500_000
+
+    def __floordiv__(self, other: object) -> Any:
+        raise AttributeError("the other object is no Span")
+
+
+PARIS = zoneinfo.ZoneInfo("Europe/Paris")
+
+
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
+        (Moment(1969, 12, 31, 23, 59, 58, 500_000), dt.datetime(1969, 12, 31, 23, 59, 58, 500_000)),
+        (Moment(1950, 1, 2, 3, 4, 5, 6, PARIS), dt.datetime(1950, 1, 2, 3, 4, 5, 6, PARIS)),
+        (Span(seconds=-1.5), dt.timedelta(seconds=-1.5)),
         (Amount("1.23456"), decimal.Decimal("1.23456")),
         (Level(5), 5),
         (Level(2**70), 2**70),

@@ -11,6 +11,7 @@ import enum
 import sys
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import msgpack
@@ -54,11 +55,17 @@ def arrow_extension(batch: Any) -> Any:
 def _datetime(value: dt.datetime) -> Any:
     if value != value:  # pandas' NaT is a datetime, and the only one that is not equal to itself
         raise ConversionError(f"a {table.type_name(value)} (not a time) cannot be converted to Java")
+    # A plain datetime, because the arithmetic of a subclass may differ: that of pendulum takes only its own classes.
+    day = (value.year, value.month, value.day)
+    with suppress(ValueError):  # a pandas.Timestamp beyond the year 9999
+        value = dt.datetime(
+            *day, value.hour, value.minute, value.second, value.microsecond, value.tzinfo, fold=value.fold
+        )
     return table.from_datetime(value)
 
 
-# For int, float, str, bytes, bytearray and list, the method of the base class is called, because a subclass may
-# override it: __str__ of an amount may print two digits.
+# For int, float, str, bytes, bytearray, list and timedelta, the method of the base class is called, because a subclass
+# may override it: __str__ of an amount may print two digits.
 _BASES: _Rows = (
     (int, lambda value: table.from_int(int.__int__(value))),
     (float, float.__float__),
@@ -72,7 +79,7 @@ _BASES: _Rows = (
     (dt.datetime, _datetime),
     (dt.date, table.from_date),
     (dt.time, table.from_time),
-    (dt.timedelta, table.from_timedelta),
+    (dt.timedelta, lambda value: table.from_timedelta(dt.timedelta.__pos__(value))),
     (uuid.UUID, table.from_uuid),
 )
 
