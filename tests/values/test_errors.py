@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import copy
+import pickle
 import traceback
 from typing import Any
 
@@ -122,6 +124,16 @@ def test_java_error_is_sent_back_as_its_number_even_as_a_cause() -> None:
     assert len(originals) == 1  # only the wrapper is kept
     # Over another bridge, the number would name another exception.
     assert exception_to_wire(error, Originals())[0] == 0
+
+
+def test_a_java_error_can_be_pickled_and_copied() -> None:
+    originals = Originals()
+    error = wire_to_exception(java(families=("timeout",)), originals)
+    received = pickle.loads(pickle.dumps(error))
+    assert type(received) is type(error) and str(received) == str(error)
+    assert received.java_stack == error.java_stack
+    assert exception_to_wire(received, originals)[0] == 0  # another process does not refer to the Throwable
+    assert exception_to_wire(copy.deepcopy(error), originals)[:2] == [1, 5]
 
 
 def test_a_java_error_of_a_standard_family_has_the_python_type() -> None:

@@ -91,6 +91,13 @@ class Originals:
     def __len__(self) -> int:
         return len(self._by_number)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A JavaError refers to this object. In another process it is not recognized, and becomes a new error in Java.
+        return Originals, (self._capacity,)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Originals:
+        return self
+
 
 def describe(error: BaseException) -> str:
     """Return an exception's type and message, even if its methods raise."""
