@@ -114,6 +114,16 @@ def test_an_idle_worker_ends_and_leaves_no_idle_entry(monkeypatch: pytest.Monkey
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_task_runs_inline_if_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.12 starts no thread while exit handlers run, and a handler may use a bridge."""
+
+    def start(thread: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    assert Shield(lambda: None).run(threading.get_ident) == threading.get_ident()
+
+
 def test_a_forked_child_does_not_wait_for_workers_of_its_parent() -> None:
     shield = Shield(lambda: None)
     assert shield.run(lambda: 5) == 5  # the worker of this task is idle afterwards

@@ -89,7 +89,10 @@ class Shield:
             # A child made by fork() has no workers, and its calls raise, because the gateway belongs to the parent.
             return self.here(task)
         done: Future[T] = Future()
-        self._workers.execute(partial(self._work, task, done))
+        try:
+            self._workers.execute(partial(self._work, task, done))
+        except RuntimeError:  # the system starts no more threads, or Python 3.12 runs exit handlers
+            return self.here(task)
         try:
             return done.result()
         finally:
