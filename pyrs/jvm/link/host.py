@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.drain import DrainLoop
+from pyrs.errors import LinkBroken, LinkClosed
 from pyrs.jvm.link.handles import Handles
 from pyrs.jvm.link.interfaces import Codec
 from pyrs.jvm.link.outbox import Outbox
@@ -26,6 +27,15 @@ _MAIN = threading.main_thread().ident
 def run_in(context: Context | None, task: Callable[[], T]) -> T:
     """Run a task in a copy of the context, or directly if the context is None."""
     return task() if context is None else context.copy().run(task)
+
+
+def report_late(error: BaseException) -> None:
+    """Report an error that the Subscriber of a stream does not receive.
+
+    The error of an ended link is not reported: every stream has one, and a stage forwards it to another stream.
+    """
+    if not isinstance(error, (LinkBroken, LinkClosed)):
+        hooks.report_late(error)
 
 
 class StreamHost:

@@ -21,7 +21,7 @@ from pyrs._core.validation import checked_integer
 from pyrs.api import Subscriber
 from pyrs.errors import DemandExceeded, LinkBroken, LinkClosed
 from pyrs.jvm.link.frames import CREDIT, Body, FrameType, batch_size, frame
-from pyrs.jvm.link.host import StreamHost, run_in
+from pyrs.jvm.link.host import StreamHost, report_late, run_in
 from pyrs.jvm.link.window import Window
 
 _COMPLETE = object()
@@ -109,7 +109,7 @@ class InboundStream(DrainLoop, CountingSubscription):
         self._terminal: object | None = None
         self._lost: BaseException | None = None
         self._nonpositive_request: int | None = None
-        self._unreadable = False
+        self._unreadable: BaseException | None = None  # the error of a batch, which precedes ``_terminal``
         self._started = False
         self._cancelled = False
         self._ended = False
@@ -216,7 +216,7 @@ class InboundStream(DrainLoop, CountingSubscription):
         elements = batch_size(body)
         self.received += elements
         excess = self.received > self.window.granted
-        if self._terminal is not None or self._cancelled:
+        if self._terminal is not None or self._unreadable is not None or self._cancelled:
             # Elements beyond the credit are not decoded: a peer could fill the queue of the workers with them.
             if excess or not hooks.is_discarding(self.discards):
                 self._session.codec.discard(body)
@@ -233,7 +233,7 @@ class InboundStream(DrainLoop, CountingSubscription):
             )
             return
         self._batches.append(self._pinned(body) if home else body)
-        if self._ended or self._unreadable:
+        if self._ended or self._unreadable is not None:
             # The drain loop has just ended the stream, and will not empty the queue again.
             self._session.execute(self._drop_batches)
         self.schedule()
@@ -285,7 +285,7 @@ class InboundStream(DrainLoop, CountingSubscription):
             return True
         if self._batches or self._current:
             return self._demand > 0
-        return self._terminal is not None
+        return self._terminal is not None or self._unreadable is not None
 
     def _work(self) -> None:
         if not self._started:
@@ -304,13 +304,13 @@ class InboundStream(DrainLoop, CountingSubscription):
         # before they are set, so no batch is overlooked. ``_lost`` is read first, so that an earlier terminal signal
         # takes precedence.
         lost = self._lost
-        terminal = self._terminal
+        terminal = self._terminal if self._unreadable is None else self._unreadable
         if self._cancelled:
             self._end()
         elif self._nonpositive_request is not None:
             self.send_cancel()
             self._finish(non_positive(self._nonpositive_request))
-        elif not self._current and (self._unreadable or not self._batches):
+        elif not self._current and (self._unreadable is not None or not self._batches):
             if terminal is not None:
                 self._finish(terminal)
             elif lost is not None:
@@ -338,7 +338,7 @@ class InboundStream(DrainLoop, CountingSubscription):
                 demand += n
             self._refill()
             if not self._current:
-                if not batches or self._unreadable:
+                if not batches or self._unreadable is not None:
                     break
                 self._next_batch(batches.popleft())
                 if not self._current:
@@ -406,8 +406,7 @@ class InboundStream(DrainLoop, CountingSubscription):
         else:
             # A value that cannot be converted to Python ends the stream, after the elements before it.
             self.send_cancel()
-            self._unreadable = True
-            self._terminal = error
+            self._unreadable = error
             self._drop_batches()
 
     def _refill(self) -> None:
@@ -420,7 +419,7 @@ class InboundStream(DrainLoop, CountingSubscription):
         """End the stream; signal the error, or ``on_complete`` for ``_COMPLETE``."""
         subscriber = self.subscriber
         try:
-            self._end()
+            self._end(terminal)
         finally:  # a function for discarded elements may raise a SystemExit
             if subscriber is not None:
                 try:
@@ -431,8 +430,11 @@ class InboundStream(DrainLoop, CountingSubscription):
                 except BaseException as raised:
                     hooks.on_error_dropped(raised, "raised by the Subscriber's terminal signal")
 
-    def _end(self) -> None:
-        """Drop every reference (§3.13); count the undelivered elements."""
+    def _end(self, signal: object = None) -> None:
+        """Drop every reference (§3.13); count the undelivered elements.
+
+        Reports the errors of the stream that the Subscriber does not receive: all except ``signal``.
+        """
         self._ended = True
         self._confirmed.put(None)
         self.subscriber = None
@@ -444,6 +446,13 @@ class InboundStream(DrainLoop, CountingSubscription):
                 self._discard(current)
         finally:  # a function for discarded elements may raise a SystemExit
             self._session.ended_inbound(self, dropped, cancelled=self._cancelled)
+        terminal, unreadable = self._terminal, self._unreadable
+        if terminal is not None:  # otherwise the reader may set it now, and schedules this loop again
+            self._terminal = _COMPLETE
+        self._unreadable = None
+        for error in (terminal, unreadable):
+            if isinstance(error, BaseException) and error is not signal:
+                report_late(error)
 
     def _drop_batches(self) -> int:
         dropped = 0

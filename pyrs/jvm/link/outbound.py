@@ -16,11 +16,11 @@ from pyrs._core.drain import DrainLoop
 from pyrs._core.fusion import IteratorConsumer
 from pyrs._core.sites import Site
 from pyrs.api import Subscriber, Subscription
-from pyrs.errors import ConcurrentSignals, ConversionError, DemandExceeded, NullSignal, SpecViolation
+from pyrs.errors import ConcurrentSignals, ConversionError, DemandExceeded, NullSignal
 from pyrs.jvm.buffers import FrameBytes
 from pyrs.jvm.link.batches import MAX_ELEMENTS, Batches
 from pyrs.jvm.link.frames import MAX_BODY, MAX_MESSAGE, Fragments, FrameType, array_header, frame
-from pyrs.jvm.link.host import StreamHost, run_in
+from pyrs.jvm.link.host import StreamHost, report_late, run_in
 
 _log = logging.getLogger("pyrs.jvm")
 _SLOW_SECONDS = 0.001
@@ -182,8 +182,8 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             what = f"the class {given.__name__}" if isinstance(given, type) else f"a {type(given).__name__}"
             self.fail(TypeError(f"on_error takes an exception, but the Publisher passed {what}"))
             return
-        if self._terminal is not None:
-            hooks.on_error_dropped(error)  # no signal follows a terminal signal (§1.7)
+        if self._terminal is not None or self._cancelled:
+            report_late(error)  # no signal follows a terminal signal (§1.7) or a cancel
             return
         self._subscription = self._upstream = None
         self._terminate(self._session.codec.encode_error(error))
@@ -210,9 +210,8 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
 
     def fail(self, error: BaseException) -> None:
         """End the stream with an error of this side, and cancel upstream."""
-        if self._terminal is not None:
-            if isinstance(error, SpecViolation):
-                hooks.on_error_dropped(error)
+        if self._terminal is not None or self._cancelled:
+            report_late(error)
             return
         self._terminate(self._session.codec.encode_error(error))
         if self._requesting == threading.get_ident():

@@ -198,7 +198,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
             cancel();
         }
         if (cancelled) {
-            end();
+            end(null);
         } else if (illegalRequest.get() != NONE) {
             sendCancel();
             session.outbox().flush();
@@ -313,7 +313,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
         sendCancel();
         session.outbox().flush();
         unreadable = true;
-        terminal.set(error);
+        logPending(terminal.getAndSet(error), null);
         session.dropped(dropBatches());
     }
 
@@ -328,7 +328,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
     private void finish(Throwable error) {
         Subscriber<Object> subscriber = downstream;
         try {
-            end();
+            end(error);
         } finally { // discarding the elements may throw an Error
             signalEnd(subscriber, error);
         }
@@ -346,14 +346,24 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
         }
     }
 
-    /** Drops every reference (rule 3.13); undelivered elements are counted and their handles released. */
-    private void end() {
+    /**
+     * Drops every reference (rule 3.13); undelivered elements are counted and their handles released. Logs an error that
+     * was received, unless it is {@code signal}, the one for the Subscriber.
+     */
+    private void end(Throwable signal) {
         ended = true;
         downstream = null;
         try {
             session.dropped(dropBatches());
         } finally { // decoding or discarding an element may throw an Error
             session.ended(this);
+        }
+        logPending(terminal.get(), signal);
+    }
+
+    private void logPending(Object last, Throwable signal) {
+        if (last instanceof Throwable && last != signal) {
+            Session.logLate(id, (Throwable) last);
         }
     }
 

@@ -151,6 +151,8 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
         try {
             if (ended) {
                 Log.warning("stream " + id + ": rule 1.7: onError after a terminal signal was ignored", error);
+            } else if (cancelled) {
+                Session.logLate(id, error);
             } else {
                 ended = true;
                 terminate(session.codec().encodeError(error));
@@ -212,6 +214,10 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
 
     /** Ends only this stream after a violation or a value that cannot be converted, and cancels upstream. */
     private void fail(Throwable error) {
+        if (cancelled) {
+            Session.logLate(id, error);
+            return;
+        }
         if (!terminate(session.codec().encodeError(error))) {
             Log.warning("stream " + id + " has ended already", error);
             return;

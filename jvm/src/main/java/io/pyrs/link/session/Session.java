@@ -1,7 +1,9 @@
 package io.pyrs.link.session;
 
 import io.pyrs.Limits;
+import io.pyrs.LinkBrokenException;
 import io.pyrs.LinkClosedException;
+import io.pyrs.Log;
 import io.pyrs.PeerReference;
 import io.pyrs.invoke.SingleTypes;
 import io.pyrs.link.protocol.Frame;
@@ -196,6 +198,16 @@ public final class Session {
 
     void countOut(long elements) {
         elementsOut.add(elements);
+    }
+
+    /**
+     * Logs an error that the Subscriber of a stream does not receive, unless it is the error of an ended link: every
+     * stream has one, and a stage forwards it from one stream to another.
+     */
+    static void logLate(long stream, Throwable error) {
+        if (!(error instanceof LinkBrokenException || error instanceof LinkClosedException)) {
+            Log.warning("stream " + stream + ": the Subscriber does not receive this error", error);
+        }
     }
 
     void dropped(long elements) {
