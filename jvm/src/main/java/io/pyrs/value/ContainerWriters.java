@@ -16,9 +16,13 @@ import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Function;
+import java.util.stream.BaseStream;
 
 /** The writers of values that contain other values: collections, maps, arrays, optionals, records and beans. */
 final class ContainerWriters {
+    /** Their getters do not contain the value: isEmpty of a StringBuilder, isParallel of a Stream. */
+    private static final Set<Class<?>> NOT_OF_PROPERTIES = Set.of(Object.class, CharSequence.class, BaseStream.class);
+
     private ContainerWriters() {}
 
     /** Returns the writer of a container class, or null for any other class. */
@@ -183,7 +187,7 @@ final class ContainerWriters {
         if (method.getParameterCount() != 0
                 || Modifier.isStatic(method.getModifiers())
                 || method.getReturnType() == void.class
-                || method.getDeclaringClass() == Object.class) {
+                || NOT_OF_PROPERTIES.contains(method.getDeclaringClass())) {
             return null;
         }
         String name = method.getName();

@@ -37,6 +37,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
 import java.util.concurrent.SubmissionPublisher;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Stream;
 import javax.tools.ToolProvider;
 import org.reactivestreams.Subscription;
 import org.testng.SkipException;
@@ -150,6 +151,8 @@ public class ConversionTest {
         assertEquals(roundTrip(List.of(new Bean()), "values"), List.of(Map.of("name", "n", "ready", true)));
         assertTrue(conversionError(new Object(), "values").contains("java.lang.Object"));
         assertTrue(conversionError(new SubmissionPublisher<>(), "values").contains("SubmissionPublisher"));
+        assertTrue(conversionError(Stream.of(1), "values").contains("no getters"));
+        assertTrue(conversionError(new StringBuilder("text"), "values").contains("no getters"));
         String broken = conversionError(new Broken(), "values");
         assertTrue(broken.contains("Broken") && broken.contains("getName"), broken);
         assertEquals(roundTrip(new RecordingReferences.OfPeer(), "values"), new RecordingReferences.Mirror("local 9"));
