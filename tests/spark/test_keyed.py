@@ -71,6 +71,34 @@ def test_a_timer_emits_without_further_rows(rocksdb: Any, tmp_path: Path) -> Non
 
 @needs_state
 @pytest.mark.slow
+def test_keys_may_have_times_that_clocks_show_alike_and_any_name(rocksdb: Any, tmp_path: Path) -> None:
+    settings = {"spark.sql.session.timeZone": "America/New_York", "spark.sql.shuffle.partitions": "1"}
+    before = {name: rocksdb.conf.get(name) for name in settings}
+    times = ["2024-11-03T05:30:00Z", "2024-11-03T06:30:00Z"]  # 1:30, before and after clocks are set back
+    lines = [json.dumps({"at": time, "span": {"end": time}, "the user": "u"}) for time in times * 2]
+    (tmp_path / "events.json").write_text("\n".join(lines))
+    schema = "at timestamp, span struct<end timestamp>, `the user` string"
+    found: list[Any] = []
+
+    def counted(rows: pyrs.Stream[Any]) -> pyrs.Stream[Any]:
+        return rows.with_index(1).map(lambda each: each[:1])
+
+    try:
+        for name, value in settings.items():
+            rocksdb.conf.set(name, value)
+        for key in ("at", ["span", "the user"], "the user"):
+            events = rocksdb.readStream.schema(schema).json(str(tmp_path / "*.json"))
+            writer = ps.apply_by_key(events, key, counted, "count long").writeStream
+            writer = writer.foreachBatch(lambda df, _: found.append(sorted(row[0] for row in df.collect())))
+            writer.trigger(availableNow=True).start().awaitTermination()
+    finally:
+        for name, value in before.items():
+            rocksdb.conf.set(name, value)
+    assert found == [[1, 1, 2, 2], [1, 1, 2, 2], [1, 2, 3, 4]]
+
+
+@needs_state
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "message"),
     [

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any
+
+import pyarrow
 
 from pyrs._core.validation import checked_callable
 from pyrs.api import Publisher
@@ -14,6 +17,7 @@ from pyrs.spark.keyed.stage import KeyedStage
 from pyrs.spark.keyed.tasks import KeyedWork
 from pyrs.spark.schema.arrow import ROW_SHAPES, arrow_schema, checked_shape, session_zone
 from pyrs.spark.schema.rows import RowEncoder, checked_schema
+from pyrs.spark.schema.zones import has_zone
 from pyrs.spark.sessions import check_pyspark, checked_dataframe
 from pyrs.stream.stream import Stream
 
@@ -21,6 +25,8 @@ PROTOBUF = "google.protobuf"
 """Spark's worker imports this package for messages to the state store, but PySpark does not require it."""
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")  # of Avro
+_IN_UTC = "map('timeZone', 'UTC', 'timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS')"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
@@ -107,10 +113,11 @@ def apply_by_key(
         raise reason
     struct = checked_schema(spark, schema)
     shape = checked_shape(as_, df.schema, session_zone(spark))
-    work = KeyedWork(stage, shape, arrow_schema(df.schema, False), RowEncoder(struct))
+    arrow = arrow_schema(df.schema, False)
+    work = KeyedWork(stage, shape, arrow, RowEncoder(struct))
     processor = _processor(packed(work, stage, "stage", spark))
     mode = "ProcessingTime" if chain.is_timed else "None"
-    return df.groupBy(*keys).transformWithState(processor, struct, "Append", mode)
+    return _grouped(df, keys, arrow).transformWithState(processor, struct, "Append", mode)
 
 
 def why_no_state(spark: Any) -> Exception | None:
@@ -145,6 +152,26 @@ def _checked_keys(df: Any, key: Any) -> list[str]:
         twice = next(each for each in keys if keys.count(each) > 1)
         raise ValueError(f"key must have distinct columns, but has {twice!r} more than once")
     return keys
+
+
+def _grouped(df: Any, keys: list[str], arrow: pyarrow.Schema) -> Any:
+    """Group a DataFrame by its keys, those with timestamps by their text in UTC.
+
+    Spark's worker compares the keys of consecutive rows in Python. There two times are equal if clocks show them alike,
+    before and after they are set back, so the rows of two keys would be those of one. The state store refuses the names
+    of some columns.
+    """
+    names, added = [], []
+    for i, key in enumerate(keys):
+        column = "`" + key.replace("`", "``") + "`"
+        if has_zone(arrow.field(df.columns.index(key)).type):
+            column = f"to_json(struct({column}), {_IN_UTC})"
+        elif _NAME.fullmatch(key):
+            names.append(key)
+            continue
+        names.append(f"_pyrs_key_{i}")
+        added.append(f"{column} AS {names[-1]}")
+    return (df.selectExpr("*", *added) if added else df).groupBy(*names)
 
 
 def _processor(work: bytes) -> Any:
