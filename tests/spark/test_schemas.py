@@ -227,6 +227,9 @@ def fitted(column: pyarrow.Array, kind: t.DataType, nullable: bool = True) -> py
         (pyarrow.array(["12", "012"]), t.LongType()),
         (pyarrow.array([datetime.datetime(2026, 11, 21, 12, 0, tzinfo=datetime.timezone.utc)]), t.DateType()),
         (pyarrow.array([datetime.datetime(2026, 11, 21, 12, 0)]), t.TimestampType()),
+        (pyarrow.array([datetime.date(2026, 11, 21)]), t.TimestampType()),
+        (pyarrow.array([1_700_000_000]), t.TimestampType()),
+        (pyarrow.array([datetime.timedelta(seconds=1)]), t.LongType()),
         (pyarrow.array([datetime.datetime(2026, 11, 21, 12, 0, tzinfo=datetime.timezone.utc)]), t.TimestampNTZType()),
     ],
     ids=lambda value: str(value.type) if isinstance(value, pyarrow.Array) else value.simpleString(),
@@ -241,6 +244,8 @@ def test_a_lossless_cast_of_a_batch_is_done() -> None:
     assert str(fitted(wide, t.FloatType()).to_pylist()) == "[0.5, nan, inf, None]"
     words = pyarrow.array(["a", "b", "a"]).dictionary_encode()
     assert fitted(words, t.StringType()).to_pylist() == ["a", "b", "a"]
+    days = pyarrow.array([datetime.date(2026, 11, 21)])
+    assert fitted(days, t.TimestampNTZType()).to_pylist() == [datetime.datetime(2026, 11, 21)]
 
 
 def test_a_null_in_dictionary_values_is_detected() -> None:

@@ -11,6 +11,7 @@ from pyspark.sql import types as spark_types
 from pyrs._core.display import listed
 from pyrs.spark.schema.columns import Misfit, named
 from pyrs.spark.schema.lists import offsets, pairs
+from pyrs.spark.schema.zones import has_zone
 
 
 def cast(column: pyarrow.Array, kind: Any, nullable: bool, into: pyarrow.DataType, hidden: int = 0) -> pyarrow.Array:
@@ -82,9 +83,11 @@ def _flat(column: pyarrow.Array, into: pyarrow.DataType) -> pyarrow.Array:
 
     A cast back checks the values, because Arrow does not report every loss.
     """
-    kinds = pyarrow.types
-    if kinds.is_timestamp(column.type) and kinds.is_timestamp(into) and (column.type.tz is None) != (into.tz is None):
+    kinds, both = pyarrow.types, (column.type, into)
+    if all(map(_is_moment, both)) and len(set(map(has_zone, both))) > 1:
         raise ValueError("one has a time zone and the other has none: set the zone in the batch")
+    if any(map(kinds.is_temporal, both)) and any(map(kinds.is_integer, both)):
+        raise ValueError("a number has no unit of time: cast it in the batch")
     result = column.cast(into)
     back = result.cast(column.type)
     same = compute.equal(column, back)
@@ -93,3 +96,7 @@ def _flat(column: pyarrow.Array, into: pyarrow.DataType) -> pyarrow.Array:
     if not compute.all(same, min_count=0).as_py():
         raise ValueError(f"{column[compute.index(same, False).as_py()]} would be changed")
     return result
+
+
+def _is_moment(kind: pyarrow.DataType) -> bool:
+    return bool(pyarrow.types.is_timestamp(kind) or pyarrow.types.is_date(kind))
