@@ -246,7 +246,8 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
 
     def _serve(self) -> None:
         posted = self._posted
-        while posted and self._live:
+        # Not ``_live``: a handler that requests more may post for ever, and an illegal request must be answered (3.9).
+        while posted and not self._interrupted:
             handler, argument, _ = posted.popleft()
             handler(argument)
         if self._live:

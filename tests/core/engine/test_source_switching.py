@@ -1,4 +1,4 @@
-"""Operators that subscribe to sources sequentially reject a non-positive request even between two sources (3.9)."""
+"""A non-positive request is rejected between two sources, and while a source emits for ever (3.9)."""
 
 from __future__ import annotations
 
@@ -117,3 +117,44 @@ def test_non_positive_request_in_on_subscribe_is_answered_after_it_returns() -> 
     source.stream().concat(pyrs.just(1)).subscribe(WrongSubscriber())
     assert signals == ["on_subscribe returns", "NonPositiveRequest"]
     assert source.subscribe_count == 0
+
+
+class Endless(pyrs.Publisher[int]):
+    """Emit inside of ``request``, and call ``at_fifth`` before the fifth of at most 50 elements."""
+
+    def __init__(self, at_fifth: Callable[[], object]) -> None:
+        self.at_fifth = at_fifth
+        self.emitted = 0
+
+    def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
+        subscription = RecordingSubscription()
+
+        def emit(n: int) -> None:
+            for _ in range(n):
+                if subscription.cancelled or self.emitted == 50:
+                    return
+                self.emitted += 1
+                if self.emitted == 5:
+                    self.at_fifth()
+                subscriber.on_next(self.emitted)
+
+        subscription.on_request = emit
+        subscriber.on_subscribe(subscription)
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [
+        lambda stream: stream.buffer_when(pyrs.never(), lambda _: pyrs.never(), prefetch=1),
+        lambda stream: stream.with_latest_from(pyrs.never()),
+    ],
+    ids=["buffer_when", "with_latest_from"],
+)
+def test_non_positive_request_is_rejected_while_each_dropped_element_requests_the_next(
+    operator: Callable[[pyrs.Stream[int]], pyrs.Stream[Any]],
+) -> None:
+    subscriber: TestSubscriber[Any] = TestSubscriber(1)
+    source = Endless(lambda: subscriber.request(0))
+    operator(pyrs.Stream(source)).subscribe(subscriber)
+    subscriber.assert_elements().assert_error(NonPositiveRequest)
+    assert source.emitted == 5
