@@ -237,7 +237,7 @@ class _LatestRun(Coordinator[Any]):
         """Emit the element that is due, or the one before it, if there is demand."""
         if found is not MISSING:
             self._replace_due(found)
-        if self._due_element is not MISSING and self._demand() > 0:
+        if self._due_element is not MISSING and self._demand() > 0 and not self._interrupted:
             element, self._due_element = self._due_element, MISSING
             self._emit(element)
 

@@ -10,12 +10,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import pyrs
+from pyrs import schedulers
 from pyrs.testing import TestSubscriber
 from tests.waiting import DEADLINE
 
 __all__ = [
     "CancellingSubscriber",
     "RecordingSubscription",
+    "RunningTime",
     "error_of",
     "frequent_collections",
     "frequent_thread_switches",
@@ -41,6 +43,15 @@ class RecordingSubscription(pyrs.Subscription):
 
     def cancel(self) -> None:
         self.cancelled += 1
+
+
+class RunningTime(schedulers.VirtualTime):
+    """Time that also passes during a task."""
+
+    ahead = 0.0  # the seconds that have passed during the task
+
+    def now(self) -> float:
+        return super().now() + self.ahead
 
 
 class CancellingSubscriber(TestSubscriber[Any]):

@@ -11,7 +11,7 @@ import pyrs
 from pyrs import schedulers
 from pyrs.errors import NonPositiveRequest
 from pyrs.testing import TestPublisher, TestSubscriber
-from tests.core.support import RecordingSubscription
+from tests.core.support import RecordingSubscription, RunningTime
 
 HOUR = 3600.0
 HOURLY = pyrs.Backoff(first=HOUR, most=HOUR, jitter=0)
@@ -158,3 +158,20 @@ def test_non_positive_request_is_rejected_while_each_dropped_element_requests_th
     operator(pyrs.Stream(source)).subscribe(subscriber)
     subscriber.assert_elements().assert_error(NonPositiveRequest)
     assert source.emitted == 5
+
+
+def test_debounce_emits_no_element_after_a_non_positive_request() -> None:
+    def request_nothing(subscriber: TestSubscriber[int], element: int) -> None:
+        if element == 1:
+            source.next(2)
+            time.ahead = 5.0
+            source.emit(3)
+        else:
+            subscriber.request(0)
+
+    time, source = RunningTime(), TestPublisher[int]()
+    subscriber: TestSubscriber[int] = TestSubscriber(None, on_element=request_nothing)
+    source.stream().debounce(4, scheduler=time).subscribe(subscriber)
+    source.next(1)
+    time.advance_by(4)
+    subscriber.assert_elements(1, 2).assert_error(NonPositiveRequest)

@@ -16,6 +16,7 @@ from pyrs.errors import BufferOverflow, NonPositiveRequest, SchedulerClosed, Str
 from pyrs.schedulers import delays, threads
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.modelling import WAYS
+from tests.core.support import RunningTime
 
 Operator = Callable[[pyrs.Stream[Any]], pyrs.Stream[Any]]
 
@@ -296,19 +297,13 @@ def test_element_survives_a_scheduler_that_runs_tasks_early(name: str) -> None:
 
 
 def test_debounce_emits_an_element_that_became_due_during_on_next() -> None:
-    class Running(schedulers.VirtualTime):
-        ahead = 0.0  # the time that has passed during a task
-
-        def now(self) -> float:
-            return super().now() + self.ahead
-
     def emit_more(_: Any, element: int) -> None:
         if element == 1:
             source.next(2, 3)
             time.ahead = 5.0
             source.next(4)
 
-    time, source = Running(), TestPublisher[int]()
+    time, source = RunningTime(), TestPublisher[int]()
     subscriber: TestSubscriber[int] = TestSubscriber(None, on_element=emit_more)
     source.stream().debounce(4, scheduler=time).subscribe(subscriber)
     source.next(1)
