@@ -54,6 +54,8 @@ class LoopScheduler(Scheduler):
         except BaseException:
             owned.forget()
             raise
+        if self.loop.is_closed() and owned.forget():  # perhaps added after close() had emptied the queue
+            raise closed(self)
 
     def schedule(self, task: Task, delay: float = 0.0) -> Cancellable:
         checked_callable(task, "task")
@@ -127,8 +129,10 @@ class _OwnedCall:
         if task is not None:
             run_reporting(task, _WHERE)
 
-    def forget(self) -> None:
-        self._task = None
+    def forget(self) -> bool:
+        """Never run the task; return whether it has not begun."""
+        task, self._task = self._task, None
+        return task is not None
 
     def __del__(self) -> None:
         if self._task is not None:  # close() of the loop has released it

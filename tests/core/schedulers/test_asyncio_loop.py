@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import pyrs
 from pyrs import schedulers
 from pyrs.errors import SchedulerClosed
 from pyrs.sinks import SubmissionPublisher
@@ -222,3 +223,24 @@ def test_loop_that_is_closed_fails_a_subscriber_and_releases_a_waiting_submit(st
         loop.close()
     subscriber.await_error(SchedulerClosed)
     assert not publisher.has_subscribers
+
+
+class ClosedDuringTheCall(asyncio.SelectorEventLoop):
+    """Closed by another thread after a call has checked the loop, so that the callback stays in its queue."""
+
+    def call_soon_threadsafe(self, callback: Any, *arguments: Any, **options: Any) -> asyncio.Handle:
+        self.close()
+        self.handle = asyncio.Handle(callback, arguments, self)
+        return self.handle
+
+
+@pytest.mark.parametrize(
+    "publisher",
+    [lambda scheduler: pyrs.never().publish_on(scheduler), SubmissionPublisher],
+    ids=["publish_on", "SubmissionPublisher"],
+)
+def test_loop_that_is_closed_while_it_accepts_a_task_fails_the_stream(publisher: Any) -> None:
+    loop = ClosedDuringTheCall()
+    subscriber: TestSubscriber[int] = TestSubscriber(5, timeout=DEADLINE)
+    publisher(schedulers.asyncio(loop)).subscribe(subscriber)
+    subscriber.await_error(SchedulerClosed)
