@@ -112,7 +112,7 @@ def asyncio(loop: AbstractEventLoop | None = None) -> Scheduler:
     """Return a scheduler that runs tasks on an asyncio loop.
 
     Tasks may be scheduled from any thread, and must not block. A closed loop accepts no more tasks and discards its
-    pending ones.
+    pending ones. A stream that waits for a discarded task, unless for a timer, fails with ``SchedulerClosed``.
 
     Args:
         loop: the loop; None for the running one.
