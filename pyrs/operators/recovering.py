@@ -49,9 +49,9 @@ class Selection:
         return "" if self._types == (Exception,) else f", {parameter}={self._what}"
 
 
-def _call_text(operator: str, show: Callable[[Any], str], value: Any, selection: Selection) -> LazyText:
+def _call_text(operator: str, show: Callable[[Any], str], value: Any, selection: Selection) -> str:
     """Return the user's call."""
-    return LazyText(lambda: f"{operator}({show(value)}{selection.argument('kind')})")
+    return f"{operator}({show(value)}{selection.argument('kind')})"
 
 
 def call_with_error(function: Callable[[Any], R], error: BaseException) -> R:
@@ -113,7 +113,7 @@ def resuming(source: Publisher[Any], fallback: Any, kind: Kind) -> OnErrorResume
         if not callable(fallback):
             raise TypeError(f"fallback must be a Publisher or callable, not {type(fallback).__name__}")
         choose, show = checked_callable(fallback, "fallback"), name_of
-    return OnErrorResume(source, choose, selection, _call_text("on_error_resume", show, fallback, selection))
+    return OnErrorResume(source, choose, selection, LazyText(_call_text, "on_error_resume", show, fallback, selection))
 
 
 def returning(source: Publisher[Any], value: Any, kind: Kind) -> OnErrorResume:
@@ -123,7 +123,7 @@ def returning(source: Publisher[Any], value: Any, kind: Kind) -> OnErrorResume:
         raise NullSignal("on_error_return(None): None is not an element")
     function = checked_callable(value, "value") if callable(value) else lambda _: value
     name = name_of(value) if callable(value) else "value"
-    call = _call_text("on_error_return", name_of if callable(value) else short, value, selection)
+    call = LazyText(_call_text, "on_error_return", name_of if callable(value) else short, value, selection)
 
     def choose(error: BaseException) -> Publisher[Any]:
         return IterablePublisher((checked_element(function(error), name),), (), call)

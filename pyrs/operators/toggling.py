@@ -123,6 +123,11 @@ class _BufferWhenRun(Coordinator[Any]):
         self._discard_all(longest)
 
 
+def _call_text(name: str, openings: Publisher[Any], closing: Callable[[Any], Publisher[Any]]) -> str:
+    """Return the user's call."""
+    return f"{name}({clipped(repr(openings))}, {name_of(closing)})"
+
+
 class BufferWhen(Operator[Any]):
     """``buffer_when(openings, closing)``: lists that other streams open and close."""
 
@@ -139,8 +144,7 @@ class BufferWhen(Operator[Any]):
         self.openings = checked_publisher(openings, "openings")
         self.closing = checked_callable(closing, "closing")
         self.prefetch = checked_natural(prefetch, "prefetch", 1)
-        call = LazyText(lambda: f"{self.name}({clipped(repr(openings))}, {name_of(closing)})")
-        super().__init__(source, call)
+        super().__init__(source, LazyText(_call_text, self.name, openings, closing))
 
 
 class _ToggledDispatcher(Dispatcher):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
+import pickle
 import threading
 import tracemalloc
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from random import Random
@@ -14,6 +17,8 @@ import pytest
 
 import pyrs
 from pyrs.testing import TestPublisher, TestSubscriber
+from tests.operator_registry import ROWS
+from tests.operator_registry.row import Apply
 from tests.waiting import DEADLINE
 
 Wrap = Callable[[Any], pyrs.Stream[Any]]
@@ -283,6 +288,46 @@ def test_repr_of_a_source_formats_only_a_part_of_a_long_container(iterable: Iter
         assert tracemalloc.get_traced_memory()[1] < 100_000
     finally:
         tracemalloc.stop()
+
+
+class Unused(pyrs.Publisher[int]):
+    def subscribe(self, subscriber: pyrs.Subscriber[int], /) -> None:
+        raise AssertionError
+
+
+@pytest.mark.parametrize(
+    "apply", [pytest.param(each.apply, id=name) for row in ROWS.values() for name, each in row.samples.items()]
+)
+def test_assembled_operator_does_not_keep_its_source_until_the_garbage_collector_runs(apply: Apply) -> None:
+    source = Unused()
+    released = weakref.ref(source)
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        apply(pyrs.Stream(source))
+        del source
+        assert released() is None
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def never_closed(_: object) -> pyrs.Stream[int]:
+    return pyrs.never()
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        pyrs.just(1, 2).log().start_with(0),
+        pyrs.range(3).buffer_when(pyrs.never(), never_closed),
+        pyrs.range(3).on_error_resume(never_closed),
+        pyrs.range(3).merge(pyrs.never()),
+    ],
+    ids=["start_with", "buffer_when", "on_error_resume", "merge"],
+)
+def test_stream_whose_values_and_functions_can_be_pickled_can_be_pickled(stream: pyrs.Stream[Any]) -> None:
+    assert repr(pickle.loads(pickle.dumps(stream))) == repr(stream)
 
 
 def test_publisher_whose_repr_raises_can_be_combined() -> None:
