@@ -105,18 +105,16 @@ class _TakeWhileRun(StageRun):
     def __init__(self, stage: TakeWhile) -> None:
         self._predicate = stage.predicate
         self._inclusive = stage.inclusive
-        self._passes = True
+        self._ended = False
 
     def on_next(self, element: Any) -> None:
-        if not self._passes:  # upstream emits inside the request that the last element has caused
+        if self._ended:  # upstream emits inside the request that the last element has caused
             self.discard(element)
-            return
-        self._passes = passes = bool(self._predicate(element))
-        if passes or self._inclusive:
+        elif self._predicate(element):
             self.emit(element)
         else:
-            self.discard(element)
-        if not passes:
+            self._ended = True
+            (self.emit if self._inclusive else self.discard)(element)
             self.finish()
 
 
