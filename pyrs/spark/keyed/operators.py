@@ -26,7 +26,8 @@ PROTOBUF = "google.protobuf"
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")  # of Avro
-_IN_UTC = "map('timeZone', 'UTC', 'timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS')"
+_EXACT = "'yyyy-MM-dd HH:mm:ss.SSSSSS'"  # to_json omits microseconds by default
+_IN_UTC = f"map('timeZone', 'UTC', 'timestampFormat', {_EXACT}, 'timestampNTZFormat', {_EXACT})"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
