@@ -112,8 +112,6 @@ def test_an_idle_worker_ends_and_leaves_no_idle_entry(monkeypatch: pytest.Monkey
         assert not workers._idle
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_task_runs_inline_if_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python 3.12 starts no thread while exit handlers run, and a handler may use a bridge."""
 
@@ -124,6 +122,8 @@ def test_task_runs_inline_if_no_thread_can_be_started(monkeypatch: pytest.Monkey
     assert Shield(lambda: None).run(threading.get_ident) == threading.get_ident()
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_does_not_wait_for_workers_of_its_parent() -> None:
     shield = Shield(lambda: None)
     assert shield.run(lambda: 5) == 5  # the worker of this task is idle afterwards
