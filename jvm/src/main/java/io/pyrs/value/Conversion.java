@@ -64,7 +64,8 @@ public final class Conversion {
         }
         if (option instanceof Map) {
             Map<String, Mode> named = new HashMap<>();
-            ((Map<?, ?>) option).forEach((name, value) -> named.put(String.valueOf(name), byName(value).mode));
+            ((Map<?, ?>) option)
+                    .forEach((name, value) -> named.put(sourceName(String.valueOf(name)), byName(value).mode));
             return new Conversion(Mode.AUTO, named);
         }
         return byName(option);
@@ -126,8 +127,12 @@ public final class Conversion {
 
     /** Returns the mode given for this class: by its binary name, or by its source name, such as a.B.C or long[]. */
     private Mode modeNamed(Class<?> type) {
-        Mode found = named.get(type.getName());
-        return found != null ? found : named.get(type.getTypeName().replace('$', '.'));
+        Mode found = named.get(sourceName(type.getName()));
+        return found != null ? found : named.get(sourceName(type.getTypeName()));
+    }
+
+    private static String sourceName(String name) {
+        return name.replace('$', '.');
     }
 
     /** Returns the writer for "values", which still sends an object of the peer back by reference. */

@@ -209,6 +209,10 @@ public class ConversionTest {
         assertEquals(roundTrip(new Bean() {}, modes), Map.of("name", "n", "ready", true));
         assertTrue(isReference(new long[0], modes));
         assertEquals(roundTrip(new int[0], modes), List.of());
+        for (String name :
+                List.of(Bean[].class.getName(), Bean[].class.getTypeName(), Bean[].class.getCanonicalName())) {
+            assertTrue(isReference(new Bean[0], Map.of(name, "references")), name);
+        }
     }
 
     @Test
