@@ -168,6 +168,14 @@ def test_a_session_zone_may_be_an_offset(zone: str, minutes: int) -> None:
     assert zoned(pandas.Timestamp(wall), times.type, zone) == pandas.Timestamp(0, tz="UTC")
 
 
+@pytest.mark.parametrize("value", [1_700_000_000, datetime.date(2026, 11, 21), "2026-11-21 12:00"])
+def test_a_nested_value_of_pandas_that_is_no_time_is_refused(value: object) -> None:
+    """pandas would count a number in nanoseconds, Arrow counts it in microseconds."""
+    pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="and no time"):
+        zoned([value], pyarrow.list_(pyarrow.timestamp("us", "UTC")), "Asia/Tokyo")
+
+
 def test_a_nested_misfit_counts_elements_not_values() -> None:
     kind = t.ArrayType(t.StructType().add("tags", t.ArrayType(t.StringType())))
     values = [[], [{"tags": ["a", "b"]}, {"tags": None}], None, [None, {"tags": []}, {"tags": ["c", 5]}]]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import timedelta, timezone
+from datetime import datetime, timedelta, timezone
 from functools import lru_cache
 from typing import Any
 
@@ -86,12 +86,18 @@ def zoned(value: Any, kind: pyarrow.DataType, zone: str) -> Any:
 
     ``kind`` is the Arrow type of the value. The times in the value may have zones of their own, and maps are dicts or
     lists of pairs.
+
+    Raises:
+        ValueError: a value is no time, such as a number, which has no unit, or clocks skip a time.
     """
+    from numpy import datetime64
     from pandas import NA, NaT, Timestamp
 
     if value is None or value is NA or isinstance(value, float) or not has_zone(kind):  # a missing value may be NaN
         return value
     if pyarrow.types.is_timestamp(kind):
+        if not isinstance(value, (datetime, datetime64)):
+            raise ValueError(f"{value!r} is of type {type(value).__name__}, and no time")
         time = Timestamp(value)
         if time is NaT or time.tz is not None:
             return time
