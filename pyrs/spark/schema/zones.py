@@ -90,13 +90,13 @@ def zoned(value: Any, kind: pyarrow.DataType, zone: str) -> Any:
     Raises:
         ValueError: a value is no time, such as a number, which has no unit, or clocks skip a time.
     """
-    from numpy import datetime64
     from pandas import NA, NaT, Timestamp
 
     if value is None or value is NA or isinstance(value, float) or not has_zone(kind):  # a missing value may be NaN
         return value
     if pyarrow.types.is_timestamp(kind):
-        if not isinstance(value, (datetime, datetime64)):
+        of_numpy = getattr(getattr(value, "dtype", None), "kind", "") == "M"
+        if not (of_numpy or isinstance(value, datetime)):
             raise ValueError(f"{value!r} is of type {type(value).__name__}, and no time")
         time = Timestamp(value)
         if time is NaT or time.tz is not None:
