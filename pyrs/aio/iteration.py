@@ -21,7 +21,7 @@ from pyrs._core.observation import last_operator, last_subscriber, pulled
 from pyrs._core.pushed_chain import PushedChainPublisher, PushedChainSubscriber
 from pyrs._core.sites import raise_again
 from pyrs._core.stage import FoldStage
-from pyrs.aio.waking import Waker, current_waker, is_trio
+from pyrs.aio.waking import TURN, Waker, current_waker, is_trio
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import NullSignal, TooManyElements
 from pyrs.operators.terminal import only_element, second_element
@@ -29,8 +29,6 @@ from pyrs.operators.terminal import only_element, second_element
 T = TypeVar("T")
 
 _PREFETCH = 256
-_TURN = 128
-"""The number of elements delivered in a row before other tasks run."""
 
 
 async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, None]:
@@ -56,7 +54,7 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
             for element in iterator:
                 yield element
                 turn += 1
-                if turn == _TURN:
+                if turn == TURN:
                     turn = 0
                     await waker.pause()
         return
@@ -80,7 +78,7 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
             yield arrived.popleft()
             inbox.taken()  # after the yield: the element has been consumed when the next one is requested
             turn += 1
-            if turn == _TURN:
+            if turn == TURN:
                 turn = 0
                 await waker.pause()
     finally:
@@ -119,7 +117,7 @@ class _Paced(Subscriber[Any], Subscription):
                     return
                 self._pull(iterator)
                 turn += 1
-                if turn == _TURN:
+                if turn == TURN:
                     turn = 0
                     await waker.pause()
         finally:

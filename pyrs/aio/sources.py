@@ -12,12 +12,10 @@ from pyrs._core.display import LazyText
 from pyrs._core.fusion import null_element
 from pyrs._core.operator import Operator
 from pyrs.aio.loops import create_task, loop_for, run_on
+from pyrs.aio.waking import TURN
 from pyrs.api import Subscriber
 
 T = TypeVar("T")
-
-_TURN = 128
-"""The number of elements after which the task lets other tasks run."""
 
 
 class Once(AsyncIterable[T]):
@@ -158,7 +156,7 @@ class _Iteration(Coordinator[Any]):
             if self._only:
                 self.post(self._end_with)
                 return
-            if self._awaited % _TURN == 0:
+            if self._awaited % TURN == 0:
                 await asyncio.sleep(0)
 
 

@@ -14,11 +14,9 @@ from pyrs._core.demand import UNBOUNDED
 from pyrs._core.validation import checked_integer
 from pyrs.aio.loops import create_task, loop_for, run_on
 from pyrs.aio.tasks import is_cancel
+from pyrs.aio.waking import TURN
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal
-
-_TURN = 128
-"""The number of signals after which the task lets other tasks run."""
 
 
 class QueueingSubscriber(Subscriber[Any], Subscription):
@@ -162,7 +160,7 @@ class CoroutineSubscriber(QueueingSubscriber):
                 if isinstance(result, Awaitable):
                     await result
                 turn += 1
-                if turn == _TURN:  # the methods may never wait, and a source may always have a next element
+                if turn == TURN:  # the methods may never wait, and a source may always have a next element
                     turn = 0
                     await asyncio.sleep(0)
         except BaseException as error:

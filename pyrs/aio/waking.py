@@ -8,6 +8,9 @@ from collections.abc import Callable
 from threading import RLock
 from typing import Any, Protocol
 
+TURN = 128
+"""The number of signals that a task handles in a row before it lets other tasks run."""
+
 
 class Waker(Protocol):
     """Lets one task wait until any thread wakes it."""
