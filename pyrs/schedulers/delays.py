@@ -46,7 +46,7 @@ class Delayed(TaskHandle):
             except Exception:  # the system starts no more threads, so this one notifies the owner
                 run_reporting(partial(task.refused, error), "a delayed task that no thread could run")
         elif task is not None:
-            hooks.on_error_dropped(error, "a delayed task that was due after the scheduler was closed")
+            hooks.on_error_dropped(error, "a delayed task that its scheduler refused")
 
 
 class DelayQueue:

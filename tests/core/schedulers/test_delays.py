@@ -122,10 +122,12 @@ class TestDelays:
         def reject(task: object) -> None:
             raise RuntimeError("can't start new thread")
 
-        def leave(*arguments: object) -> None:
+        def leave(error: BaseException, *where: str) -> None:
+            places.append(where)
             left.set()
             raise SystemExit
 
+        places: list[tuple[str, ...]] = []
         left = threading.Event()
         monkeypatch.setattr(threads, "_timer", delays.TimerThread(reject))
         monkeypatch.setattr(hooks, "_error_hook", leave)
@@ -133,6 +135,7 @@ class TestDelays:
         monkeypatch.setattr(exhausted, "execute", reject)
         exhausted.schedule(OwnedTask(int, leave) if owned else int, 0.001)
         assert left.wait(DEADLINE)
+        assert places[0] == (() if owned else ("a delayed task that its scheduler refused",))
         assert pyrs.timer(0.001).block(DEADLINE) == 0
 
     def test_cancel_releases_the_task(self) -> None:
