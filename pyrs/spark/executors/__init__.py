@@ -1,4 +1,4 @@
 """Run user code on executors.
 
-``operators`` has the public functions, ``tasks`` the code of their Spark tasks.
+``operators``, ``streaming`` and ``shipping`` have the public functions, ``tasks`` has the code of the Spark tasks.
 """

@@ -406,7 +406,7 @@ class _DataFrameRun(JobRun[Any]):
         except Exception as error:
             if self._has_ended():
                 return  # the cancel itself is the likely cause
-            unknown = reader.streams or reader.is_barrier
+            unknown = reader.delivers_all or reader.is_barrier
             job.error = unless_stopped(self._spark, partition_failed(error, None if unknown else failed))
         job.seconds = monotonic() - began
         job.done = True
@@ -419,7 +419,7 @@ class _DataFrameRun(JobRun[Any]):
         """
         batches = len(job.batches)
         return bool(batches) and (
-            self._buffered_bytes > self._arguments.memory or (reader.streams and batches >= _MAX_BUFFERED_BATCHES)
+            self._buffered_bytes > self._arguments.memory or (reader.delivers_all and batches >= _MAX_BUFFERED_BATCHES)
         )
 
     def _has_ended(self) -> bool:

@@ -80,13 +80,13 @@ def text_of(error: BaseException) -> str:
 
     The text of an exception group has those of its first errors, too.
 
-    UTF-8 can encode the result. If Spark's worker cannot encode the text of an error, it sends no error, and its task
-    may never end. Such a text may contain the name of a file whose bytes are not UTF-8.
+    UTF-8 can encode the result, even if the error names a file whose name is not UTF-8. If Spark's worker cannot encode
+    the text of an error, it sends no error, and its task may never end.
     """
     try:
         text = f"{type(error).__name__}: {str(error).lstrip()}"  # the first line is the reason
         grouped = getattr(error, "exceptions", ())
-        if grouped and isinstance(grouped, tuple):  # Spark's worker drops the rest of the traceback
+        if grouped and isinstance(grouped, tuple):  # Spark's worker may drop them with the cause
             text += ": " + "; ".join(text_of(each).splitlines()[0] for each in grouped[:_GROUPED])
     except Exception as failed:
         return f"{type(error).__name__} (its __str__ raised {type(failed).__name__})"
@@ -96,8 +96,8 @@ def text_of(error: BaseException) -> str:
 def cause_for_worker(error: BaseException) -> BaseException | None:
     """Return the error as the cause of an error in a task, or None.
 
-    The result is None if UTF-8 cannot encode the traceback of the error, because Spark's worker sends the traceback of
-    the cause, too.
+    The result is None if UTF-8 cannot encode the traceback of the error, because Spark's worker may send the traceback
+    of the cause, too.
     """
     try:
         "".join(format_exception(error)).encode()
@@ -142,7 +142,7 @@ def is_cancelled(error: BaseException) -> bool:
 class PartitionReader(ABC):
     """Reads the partitions of ``df`` by jobs of its plan, for one subscription."""
 
-    streams = False
+    delivers_all = False
     """Whether one read delivers the batches of all partitions, and waits while ``deliver`` blocks."""
 
     is_barrier = False
@@ -335,7 +335,7 @@ class ConnectReader(PartitionReader):
     ``toLocalIterator`` has called this method since Spark 3.5.
     """
 
-    streams = True
+    delivers_all = True
 
     def __init__(self, df: Any, encoding: Encoding) -> None:
         self._has_columns = bool(encoding.schema.names)
