@@ -28,7 +28,8 @@ import java.util.stream.Collectors;
 
 /**
  * One bridge to one Python process: the control plane. Python calls these methods through its gateway; signals travel
- * on the link. A call with side effects carries a request number, and is executed once for each number.
+ * on the link. A call whose repetition would have an effect carries a request number, and is executed once for each
+ * number.
  */
 public final class Bridge {
     private static final AtomicInteger COUNT = new AtomicInteger();

@@ -1,6 +1,9 @@
 package io.pyrs.value;
 
-/** Bytes are not a value of the table. In a NEXT they end the stream, in other frames the link. */
+/**
+ * Received bytes are not a value of the table. Such an element of a NEXT ends the stream; such bytes elsewhere end the
+ * link.
+ */
 public final class MalformedValueException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
