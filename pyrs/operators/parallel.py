@@ -155,7 +155,7 @@ class _RailDispatcher(Dispatcher):
         super().abandon(part)
         if not self._unresolved:
             try:
-                # Not here: a finalizer may run while any lock is held.
+                # A thread of the pool wakes it, because a finalizer may run while its thread holds any lock.
                 default().execute(bound(self.outer_run.wake, self.outer_run._context))
             except RuntimeError:
                 pass  # the interpreter is exiting
