@@ -101,7 +101,7 @@ def changed_code(root: Path, commit: str, paths: Sequence[str]) -> list[str] | N
 
 def outdated(root: Path) -> Iterator[str]:
     """Yield a reason against a release for the conformance page, and for the figures, if code has changed since."""
-    page = re.search(r"Measured at commit `([^`]+)`", (root / CONFORMANCE).read_text(encoding="utf-8"))
+    page = re.search(r"measured at commit `([^`]+)`", (root / CONFORMANCE).read_text(encoding="utf-8"))
     of_page = page[1].split(" and ") if page else ["unknown"]  # the second commit is that of the rows for Spark
     of_figures = json.loads((root / FIGURES).read_text(encoding="utf-8"))["commit"]
     measured = {

@@ -22,7 +22,7 @@ from tests.conformance.third_party import REPRODUCTIONS, THIRD_PARTY
 __all__ = ["PAGE", "commit_of_page", "render", "rows_of_page"]
 
 PAGE = ROOT / "docs" / "conformance.md"
-_COMMIT = re.compile(r"Measured at commit `([^`]+)`")
+_COMMIT = re.compile(r"measured at commit `([^`]+)`")
 
 
 def render(results: Results) -> str:
@@ -66,7 +66,7 @@ def render(results: Results) -> str:
 _HEAD = """# Conformance
 
 This page shows the verdicts of the [Technology Compatibility Kit](referee.md) (TCK) of Reactive Streams on pyrs, on JVM
-libraries over the bridge, and on other Python libraries. Measured at commit `{commit}` by
+libraries over the bridge, and on other Python libraries. They were measured at commit `{commit}` by
 `make conformance`. The measurement takes about half an hour, so it is made for each release; every run of the test
 suite verifies a subset of the rows.
 
@@ -119,9 +119,9 @@ _SPARK = """Each Subscriber starts a Spark job or a streaming query, in the proc
 
 _THIRD_PARTY = """## Other libraries
 
-The Python port also verifies other Python libraries with streams, each with a minimal adapter to the four interfaces.
-**None of these libraries claims to implement the specification**, so a failure is not a defect: the table shows the
-difference between each library and the specification.
+The Python port also verifies other Python libraries that have streams, each with a minimal adapter to the four
+interfaces. **None of these libraries claims to implement the specification**, so a failure is not a defect: the table
+shows the difference between each library and the specification.
 """
 
 
@@ -143,10 +143,10 @@ def _totals(results: Results) -> str:
     problems = sum(bool(result.problems(EVERY_ENTRY[result.entry])) for result in ours)
     rows = len({result.entry for result in ours})
     text = (
-        f"In total, {rows:,} rows and {len(ours):,} verifications, without other Python libraries: {passed:,} tests "
-        f"passed, {skipped:,} were skipped with a reason, and {failed:,} failed; faults of JVM libraries, which are "
-        f"explained below, cause {explained:,} of the failures. Verifications with a problem (an unexplained failure "
-        f"or skip, a report of the guard, or a void run): {problems}."
+        f"Without the other Python libraries, the page has {rows:,} rows and {len(ours):,} verifications: {passed:,} "
+        f"tests passed, {skipped:,} were skipped with a reason, and {failed:,} failed. Faults of JVM libraries, which "
+        f"are explained below, cause {explained:,} of the failures. Verifications with a problem (an unexplained "
+        f"failure or skip, a report of the guard, or a void run): {problems}."
     )
     return fill(text, 120)
 

@@ -63,7 +63,7 @@ def measured(release: ModuleType, tmp_path: Path) -> Path:
     for command in ("init -q", "add .", "-c user.name=n -c user.email=e commit -qm one"):
         subprocess.run(["git", *command.split()], cwd=tmp_path, check=True)
     commit = release.git(tmp_path, "rev-parse", "HEAD").strip()
-    (tmp_path / release.CONFORMANCE).write_text(f"Measured at commit `{commit[:7]}` by")
+    (tmp_path / release.CONFORMANCE).write_text(f"measured at commit `{commit[:7]}` by")
     (tmp_path / release.FIGURES).write_text(json.dumps({"commit": commit}))
     return tmp_path
 
@@ -107,7 +107,7 @@ def test_changed_limits_of_the_bridge_outdate_the_page_and_the_figures(release: 
 
 
 def test_measurements_of_an_unknown_commit_are_reported(release: ModuleType, measured: Path) -> None:
-    (measured / release.CONFORMANCE).write_text("Measured at commit `1234567-dirty` by")
+    (measured / release.CONFORMANCE).write_text("measured at commit `1234567-dirty` by")
     (point,) = release.outdated(measured)
     assert "commit 1234567-di, which is not in this clone" in point
 
