@@ -1,5 +1,5 @@
 """Benchmarks of the core, the bridge and Spark, compared with other techniques.
 
-All contenders of a row run alternately in the same process, so that a busy machine slows all of them alike.
+All contenders of a row take turns within one run, so that a busy machine slows all of them alike.
 docs/benchmarks.md documents the contenders and the limits.
 """

@@ -26,7 +26,7 @@ class Driver(Protocol):
         """Create a proxy: an ``org.reactivestreams.Publisher`` of integers from 0."""
 
     def close(self) -> None:
-        """Disconnect from the JVM."""
+        """Close the bridge, and the Spark session if there is one."""
 
 
 class NaiveSubscription:

@@ -1,4 +1,4 @@
-"""Seeds, progress and violations of the campaigns."""
+"""The budget, the progress and the violations of a campaign."""
 
 from __future__ import annotations
 

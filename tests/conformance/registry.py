@@ -49,7 +49,7 @@ def entries_of(route: Route) -> list[Entry]:
     return [entry for entry in OURS if route is JAVA_ROUTES[0] or entry.all_routes]
 
 
-# Public names that neither are nor create a Publisher, Subscriber or Processor.
+# Public names that need no entry, with the reason.
 EXEMPT: dict[str, str] = {
     "UNBOUNDED": "a number",
     "NoElement": "an exception",

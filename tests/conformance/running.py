@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 PATIENCE = {"PYRS_TCK_TIMEOUT_SCALE": "2", "DEFAULT_TIMEOUT_MILLIS": "2000"}
-"""Long timeouts for expected signals: they cost nothing when the signal arrives, and a loaded machine needs them."""
+"""Long timeouts for a loaded machine. Those of expected signals cost nothing when the signal arrives."""
 
 TEST_PATIENCE = {
     "PYRS_TCK_TIMEOUT_SCALE": "5",

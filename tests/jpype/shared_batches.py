@@ -60,10 +60,10 @@ class Source:
     def repeated(self, root: Any, count: int) -> Any:
         return self.flux.just(root).repeat(count - 1)
 
-    def released(self, expected: int = 0) -> None:
+    def await_released(self, expected: int = 0) -> None:
         """Wait until only ``expected`` bytes are allocated, those of open roots.
 
-        Close a root only after this call, because its source may still emit it.
+        If the source has not completed, close the root after this call: the source may still emit it.
         """
         collected(lambda: self.allocated == expected, self._leak)
 
@@ -77,7 +77,7 @@ def source() -> Iterator[Source]:
     opened = Source()
     yield opened
     assert opened.bridge.close()
-    opened.released()
+    opened.await_released()
     opened.allocator.close()
 
 
@@ -94,7 +94,7 @@ def content_and_order() -> None:
         for root in roots:
             root.close()
         batches.clear()
-        opened.released()
+        opened.await_released()
 
 
 @scenario
@@ -104,10 +104,10 @@ def no_copy() -> None:
         (batch,) = opened.bridge.from_jvm(opened.flux.just(root), convert="shared").to_iterable(timeout=DEADLINE)
         assert batch.column(0).buffers()[1].address == int(root.getVector(0).getDataBufferAddress())
         root.close()
-        assert opened.allocated > 0, "the buffers of a batch that Python references were released"
+        assert opened.allocated > 0, "the buffers were released while Python references their batch"
         assert batch.column(0)[ROWS - 1].as_py() == ROWS - 1
         del batch
-        opened.released()
+        opened.await_released()
 
 
 @scenario
@@ -183,7 +183,7 @@ def release_after(end: Callable[[Source, TestSubscriber[Any]], None]) -> None:
         recorder.await_count(3)
         end(opened, recorder)
         del recorder
-        opened.released(size)
+        opened.await_released(size)
         root.close()
 
 
@@ -207,7 +207,7 @@ def cancel_during_on_next() -> None:
         assert entered.wait(DEADLINE)
         subscription.cancel()
         leave.set()
-        opened.released(size)
+        opened.await_released(size)
         root.close()
 
 
@@ -256,7 +256,7 @@ def end_while_batches_wait(end: Callable[[jvm.Bridge], object], expected: type[B
         assert type(error) is expected, repr(error)
         recorder.elements.clear()
         del recorder
-        opened.released(size)
+        opened.await_released(size)
         root.close()
 
 
@@ -281,7 +281,7 @@ def element_that_fails_after_a_batch() -> None:
         opened.bridge.from_jvm(opened.flux.just(cycle), convert="shared").subscribe(recorder)
         recorder.await_error(JavaError)
         root.close()
-        opened.released()
+        opened.await_released()
 
 
 @jpype.JImplements("org.apache.arrow.memory.AllocationListener", deferred=True)
@@ -320,7 +320,7 @@ class ThrowingListener:
 
 
 @scenario
-def listener_that_throws_ends_no_link() -> None:
+def link_survives_a_listener_that_throws() -> None:
     opened, listener = Source(), ThrowingListener()
     opened.allocator = jpype.JClass("org.apache.arrow.memory.RootAllocator")(listener, 1 << 32)
     root, recorder = opened.root(), recording(3)
@@ -366,7 +366,7 @@ def batches_inside_a_list() -> None:
         assert pair[0].equals(pair[1])
         root.close()
         pair.clear()
-        opened.released()
+        opened.await_released()
 
 
 @scenario
@@ -416,7 +416,7 @@ def batch_is_moved_once() -> None:
 
 
 @scenario
-def failed_import_releases() -> None:
+def failed_import_releases_the_batch() -> None:
     with source() as opened:
         root = opened.root()
         references = opened.bridge._references
@@ -431,7 +431,7 @@ def failed_import_releases() -> None:
         opened.bridge.from_jvm(opened.flux.just(root), convert="shared").subscribe(recorder)
         recorder.await_error(ConversionError)
         root.close()
-        opened.released()
+        opened.await_released()
 
 
 @scenario

@@ -192,7 +192,7 @@ batches = ps.from_stream(sdf, "tuples", folder / "checkpoint", {"availableNow": 
 
 def store(batch):
     if batch.batch_id == 1:
-        time.sleep(2)  # a prefetch would commit the next batches in this time
+        time.sleep(2)  # without explicit acknowledgement, a prefetch would commit batches in this time
         os.killpg(os.getpgrp(), signal.SIGKILL)
     (folder / f"stored-{batch.batch_id}").write_text(json.dumps(batch.data))
     batch.ack()

@@ -118,7 +118,7 @@ class LosesAnAddition(RightPublisher):
 
 
 class RecursesInItsDrain(RightPublisher):
-    """Calls its drain method again after each element, so that the stack grows although on_next does not nest."""
+    """Drains by a method that calls itself after each element: the stack grows although on_next does not nest."""
 
     class subscription(RightSubscription):  # noqa: N801
         def drain(self) -> None:

@@ -1,4 +1,4 @@
-"""Subscription rules 3.1 to 3.17 and Processor rules, checked for every way to drive a stream."""
+"""Rules of Subscriptions (section 3) and Processors (section 4), most of them for every way to drive a stream."""
 
 from __future__ import annotations
 
