@@ -56,7 +56,8 @@ def _python() -> Iterator[Finding]:
     found = f"{platform.python_implementation()} {platform.python_version()} on {platform.system()}, {sys.executable}"
     free_threaded = not getattr(sys, "_is_gil_enabled", lambda: True)()
     untested = sys.implementation.name != "cpython" or sys.platform != "linux" or free_threaded
-    yield Finding("Python", NOTE if untested else OK, found, "pyrs is tested on CPython and Linux" if untested else "")
+    tested = "pyrs is tested on Linux, with CPython and its GIL"
+    yield Finding("Python", NOTE if untested else OK, found, tested if untested else "")
 
 
 def _packages() -> Iterator[Finding]:
@@ -107,7 +108,7 @@ def _java() -> Iterator[Finding]:
         yield Finding("JAVA_HOME", OK, home or "not set: java is searched on PATH")
     if java is None:
         if not home:
-            yield Finding("Java", PROBLEM, "no java in JAVA_HOME or on PATH", f"{_INSTALL_JAVA}, or set JAVA_HOME")
+            yield Finding("Java", PROBLEM, "no java on PATH", f"{_INSTALL_JAVA}, or set JAVA_HOME")
         return
     try:
         done = subprocess.run(

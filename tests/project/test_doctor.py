@@ -59,6 +59,12 @@ def test_this_machine_has_every_part(capsys: pytest.CaptureFixture[str]) -> None
         assert any(line.startswith(f"ok       {part:10} ") for line in lines), part
 
 
+def test_a_free_threaded_python_is_noted(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
+    found = findings(capsys)["Python"]
+    assert (found["status"], found["fix"]) == ("note", "pyrs is tested on Linux, with CPython and its GIL")
+
+
 @pytest.mark.parametrize(
     ("printed", "status"),
     [
@@ -104,7 +110,8 @@ def test_missing_java_is_reported(
 ) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert findings(capsys)["Java"]["status"] == "problem"
+    found = findings(capsys)["Java"]
+    assert (found["status"], found["found"]) == ("problem", "no java on PATH")
 
 
 @pytest.mark.parametrize(("py4j", "status"), [("0.10.9.9", "note"), ("", "problem")])
