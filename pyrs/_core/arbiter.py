@@ -29,8 +29,8 @@ class SubscriptionArbiter(DrainLoop, OperatorSubscription[T]):
       ``_fail(error)``.
     * ``_release()``: release timers and other resources.
 
-    The active source signals the error of an illegal request, because its signals are serial (§1.3). Without an active
-    source the arbiter signals it, immediately.
+    The active source signals the error of an illegal request, because its signals are serial (§1.3). If no source is
+    active, or the active one has no Subscription yet, the arbiter signals it, after ``on_subscribe`` has returned.
 
     Rules: 1.1, 1.3, 2.3, 2.4, 2.5, 2.6, 2.12, and those of ``DownstreamSubscription``.
     """

@@ -74,7 +74,7 @@ class DaemonExecutor:
         """Run the task on a thread of this executor, without waiting.
 
         Raises:
-            RuntimeError: the executor was shut down, or the system cannot start a thread.
+            RuntimeError: the executor was shut down, the system cannot start a thread, or the interpreter is exiting.
         """
         thread, queued, watch = None, False, False
         try:

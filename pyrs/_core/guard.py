@@ -50,7 +50,7 @@ class GuardedPublisher(Publisher[T]):
             others = [other for other in self._guards if other is not guard]
             self._guards.add(guard)
         if any(other.serves(subscriber) for other in others):
-            guard.discard("was subscribed again while its stream was live")
+            guard.refuse("was subscribed again while its stream was live")
             return
         try:
             attach(self.source, guard)
@@ -238,7 +238,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
         subscribed = self._subscriber
         return subscribed is not None and (subscribed is subscriber or subscribed == subscriber)  # §2.12: by equality
 
-    def discard(self, why: str) -> None:
+    def refuse(self, why: str) -> None:
         """Report the violation of §1.10, and signal nothing to the Subscriber."""
         self._subscriber = None
         self._drop(self._violation("Subscriber", "1.10", why))
@@ -390,7 +390,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
         hooks.on_error_dropped(error, "strict")
 
     def _violation(self, party: str, rule: str, what: str, raised: BaseException | None = None) -> SpecViolation:
-        """Return the error for a violation; ``raised`` is what the call ``what`` raised."""
+        """Return the error for a violation, with the exception ``raised`` as its cause."""
         name = {"Publisher": self._source, "Subscriber": self._name, "Subscription": self._subscription}[party]
         what = what if raised is None else f"{what} raised {raised!r}"
         violation = SpecViolation(f"{name}: {what}", rule=rule, party=party)

@@ -37,7 +37,7 @@ class Instrumentation(Protocol):
         """Return an observed Subscriber to use in place of this one."""
 
     def iterator(self, source: IterablePublisher[T], iterator: Generator[T, None, None]) -> Generator[T, None, None]:
-        """Return an observed iterator to use in place of this one; it has no Subscriber."""
+        """Return an observed iterator to use in place of this one, without a Subscriber."""
 
 
 _instrumentation: Instrumentation | None = None

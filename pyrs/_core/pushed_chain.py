@@ -50,9 +50,9 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
     """The Subscriber of the source and the Subscription for downstream in one object.
 
     The source signals serially (§1.3), and fails the stream after an illegal request (§3.9). If the source has ended,
-    the stage that still emits elements fails the stream instead. Each stage keeps demand exact (§1.1): it requests
-    another element for each that it drops. An exception of a stage cancels upstream of that stage and fails downstream
-    of it.
+    the stage that still emits elements fails the stream instead. A stage requests another element for each that it
+    drops (§1.1), unless demand is unbounded. An exception of a stage cancels upstream of that stage and fails
+    downstream of it.
 
     Rules: 2.3, 2.4, 2.5, 2.6, 2.8, 2.12, 4.1, 4.2, and those of ``DownstreamSubscription``.
     """
@@ -234,7 +234,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
         self._fail_runs(error)
 
     def on_complete(self) -> None:
-        if self._open:  # otherwise a stage has ended the stream already
+        if self._open:  # otherwise a stage has ended the stream, or it was cancelled
             self._open = False
             self._upstream = None  # 2.4
             try:

@@ -34,8 +34,8 @@ class ReplayHub(Hub[T]):
         limit: the maximum number of elements in the history; None for all.
         seconds: how long an element belongs to the history, None for no limit.
         now: the clock that measures ``seconds``.
-        capacity: the maximum number of elements buffered for slow Subscribers beyond the history; None as in
-            ``AlignedHub``.
+        capacity: the maximum number of elements buffered for slow Subscribers beyond ``limit``, ignored without a
+            limit; None as in ``AlignedHub``.
     """
 
     def __init__(

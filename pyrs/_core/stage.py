@@ -104,7 +104,7 @@ class StageRun(ABC):
     empties a buffer. The chain itself discards an element that the function of ``plain`` drops or raises for.
 
     Attributes:
-        sees_elements: whether ``on_next`` does anything. If not, elements bypass this stage.
+        sees_elements: whether the stage processes elements. If not, they bypass it.
         request_may_raise: whether ``request`` may raise an error other than those of the stages before this one.
     """
 
@@ -394,7 +394,7 @@ class _FoldRun(GatherRun):
         self._step, self._result = stage.begin()
 
     def begin_discarding(self) -> None:
-        if self._stage.keeps_none:
+        if self._stage.keeps_no_element:
             self.on_next = self._discard_next  # type: ignore[method-assign]
         else:
             self._step, self._result = self._stage.begin_discarding(self.discard)
@@ -431,7 +431,7 @@ class _FoldRun(GatherRun):
             self._drop_result(take)
 
     def _drop_result(self, take: Callable[[], Any]) -> None:
-        if not self._stage.keeps_none:
+        if not self._stage.keeps_no_element:
             try:
                 result = take()
             except NoElement:
@@ -444,12 +444,12 @@ class FoldStage(Stage):
 
     Attributes:
         needed: the number of elements to request.
-        keeps_none: whether the result contains no elements of the source, so that each is discarded at once.
+        keeps_no_element: whether the result contains no elements of the source, so that each is discarded at once.
     """
 
     emits_if_empty = True
     needed = UNBOUNDED
-    keeps_none = False
+    keeps_no_element = False
     run_type = _FoldRun
 
     @abstractmethod
@@ -459,7 +459,7 @@ class FoldStage(Stage):
     def begin_discarding(self, discard: Callable[[Any], None]) -> Fold:
         """Return functions like those of ``begin``, which also discard elements.
 
-        They pass each element that another one excludes from the result to ``discard``.
+        An element that is replaced, or not added to the result, is passed to ``discard``.
         """
         return self.begin()
 

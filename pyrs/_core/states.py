@@ -1,7 +1,7 @@
 """The life cycle of a Subscription as a transition table.
 
-The hot path (``downstream``) uses flags instead of this table, and a test compares the two. The guard and the test kit
-use the table.
+The hot path (``downstream``) uses flags instead of this table. A test compares the two for calls of ``request`` and
+``cancel`` after the end. The guard and the test kit use the table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Folders that exist as long as the process that created them."""
+"""Temporary folders, which are removed when their process exits."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def checked_number(value: object, parameter: str, what: str = "a number") -> flo
 
 
 def checked_seconds(value: float | timedelta, parameter: str, *, positive: bool = False) -> float:
-    """Return a duration in seconds, a number or timedelta; ``positive`` rejects 0."""
+    """Return the seconds of a number or a timedelta; ``positive`` rejects 0."""
     if not isinstance(value, (int, float)) and hasattr(value, "total_seconds"):  # a timedelta
         value = value.total_seconds()
     seconds = checked_number(value, parameter, "a number of seconds or a timedelta")

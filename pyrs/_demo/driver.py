@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 class DemoError(Exception):
-    """The demo cannot run; the message names the missing part and how to get it."""
+    """The demo cannot run, or a stream failed; the message gives the reason."""
 
 
 def ratings_file() -> Path:

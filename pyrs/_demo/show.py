@@ -108,7 +108,7 @@ def _race(
     screen.title("2. The race: the same Flux into the same Python Subscriber, without pauses")
     screen.say(
         f"The Subscriber of pyrs and that of the naive proxy request {DEMAND} lines at a time. The naive proxy is a\n"
-        "Python object behind Py4J's callback server, with one callback per signal. It runs in a separate JVM,\n"
+        "Python object behind Py4J's callback server, with one callback per signal. It has a JVM of its own,\n"
         "because pyrs starts no callback server in the driver.\n"
     )
     jvm = spark._jvm

@@ -77,7 +77,7 @@ def read_all(folder: Path) -> Iterator[BridgeStatus]:
     """Yield the status of each bridge that has a file in the folder.
 
     Raises:
-        PermissionError: the folder is accessible to other users.
+        PermissionError: the path is not a folder that only this user can access.
     """
     try:
         files = sorted(checked_folder(folder).glob("*.json"))

@@ -39,7 +39,7 @@ def to_future(single: Maybe[Any]) -> Future[Any]:
 
     Raises:
         TypeError: ``single`` is neither.
-        TooManyElements: in the future: the stream emitted a second element, and is cancelled.
+        TooManyElements: raised by the future's ``result``: the stream emitted a second element, and was cancelled.
 
     Rules: 2.4, 2.5, 2.6, 2.13.
 

@@ -46,7 +46,7 @@ def from_rsocket(publisher: Any | Callable[[], Any], *, loop: asyncio.AbstractEv
         request(1) -> REQUEST_N n=1          ---c|
 
     Demand is exact: the first demand sends the request (``initial_request_n``), later demand is sent as REQUEST_N.
-    Buffers nothing. Signals are emitted on the loop. A cancel sends a CANCEL frame. A peer that sends more than was
+    Buffers nothing. Elements are emitted on the loop. A cancel sends a CANCEL frame. A peer that sends more than was
     requested fails the stream with ``DemandExceeded``.
 
     Args:

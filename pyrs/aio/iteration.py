@@ -1,7 +1,7 @@
 """Iterate over a Publisher asynchronously, and await terminal operations.
 
-Demand is bounded. The loop is never blocked: elements that other threads emit wake it once per batch, and iteration
-over a synchronous source yields to other tasks every 128 elements.
+Demand is bounded. The loop does not wait for other threads: the elements that they emit wake it once per batch.
+Iteration over a synchronous source yields to other tasks every 128 elements.
 """
 
 from __future__ import annotations

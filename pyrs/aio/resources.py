@@ -31,7 +31,7 @@ class _UsingWhenRun(SubscriptionArbiter[Any]):
         # The attributes below are used on the loop's thread only.
         self._task: asyncio.Future[None] | None = None
         self._entered = False
-        self._ended = asyncio.Event()  # set when the source has terminated, or the stream
+        self._ended = asyncio.Event()  # set when the source or the stream has terminated
 
     def _begin(self) -> None:
         manager = self._operator.resource()
@@ -79,7 +79,7 @@ class _UsingWhenRun(SubscriptionArbiter[Any]):
         if self._live:  # else cancelled while the manager was entered
             try:
                 self._use(value)
-            except BaseException as error:  # an exit, raised again when the manager was exited
+            except BaseException as error:  # an exit, which is raised again after ``__aexit__``
                 interrupt = error
         failure = await self._end()
         details = (None, None, None) if failure is None else (type(failure), failure, failure.__traceback__)
@@ -111,7 +111,7 @@ class _UsingWhenRun(SubscriptionArbiter[Any]):
         """Wait for the end; return the error of the source, or the cancel of the task."""
         try:
             await self._ended.wait()
-        except asyncio.CancelledError as error:  # by others: the manager, such as a timeout, or the end of asyncio.run
+        except asyncio.CancelledError as error:  # the manager, such as a timeout, or asyncio.run cancelled the task
             if not self._ended.is_set():
                 self._cancel_source()
                 return error

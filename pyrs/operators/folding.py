@@ -35,7 +35,7 @@ class Count(FoldStage):
 
     call = "count()"
     calls_user_code = False
-    keeps_none = True
+    keeps_no_element = True
 
     def begin(self) -> Fold:
         numbers = count()

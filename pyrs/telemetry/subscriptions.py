@@ -306,7 +306,8 @@ class Span(Operator[T]):
 class Observer:
     """The instrumentation of ``pyrs._core.observation``.
 
-    It observes every subscription to a last operator.
+    It observes every subscription to a last operator, except that of a stream with ``span``, which has a span already,
+    and that of a ``SubmissionPublisher``, which identifies its Subscribers.
     """
 
     def __init__(self, meters: Meters) -> None:
