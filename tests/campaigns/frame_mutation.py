@@ -132,8 +132,8 @@ class Peer:
 
     Args:
         random: the source of randomness.
-        consumes: the streams of which the other side is the consumer end.
-        publishes: the streams of which the other side is the publisher end.
+        published: the streams of which this peer is the publisher end.
+        consumed: the streams of which this peer is the consumer end.
         handles: the handles of the other side's objects.
         first_stream: the first stream that this peer opens.
         hostility: the probability that a frame is mutated or random. At 0 every frame is legal, so the link stays open.
@@ -142,8 +142,8 @@ class Peer:
     def __init__(
         self,
         random: Random,
-        consumes: list[int],
-        publishes: list[int],
+        published: list[int],
+        consumed: list[int],
         handles: list[int],
         first_stream: int,
         hostility: float,
@@ -151,8 +151,8 @@ class Peer:
         self.random = random
         self.hostility = hostility
         self.values = Values(random, wild=hostility > 0)
-        self.consumes = consumes
-        self.publishes = publishes
+        self.published = published
+        self.consumed = consumed
         self.handles = handles
         self.next_stream = first_stream
         self.next_call = 1
@@ -195,7 +195,7 @@ class Peer:
 
     def any_id(self) -> int:
         """Return the id of a live stream, or any other."""
-        return self.random.choice((*self.consumes, *self.publishes, self.next_stream, 0, 1, 2, 77, 2**64 - 1))
+        return self.random.choice((*self.published, *self.consumed, self.next_stream, 0, 1, 2, 77, 2**64 - 1))
 
     def _of(self, streams: list[int]) -> int:
         if not self.hostility:
@@ -204,23 +204,23 @@ class Peer:
 
     def next(self, kind: int = FrameType.NEXT) -> bytes:
         values = [self.values.value() for _ in range(self.random.choice((1, 1, 2, 5, 17)))]
-        return frame(kind, self._of(self.consumes), array(values))
+        return frame(kind, self._of(self.published), array(values))
 
     def next_home(self) -> bytes:
         return self.next(FrameType.NEXT_HOME)
 
     def request(self) -> bytes:
         n = self.random.choice((1, 1, 1, 5, 100, 2**63 - 1, 0, -1, -(2**63)))
-        return frame(FrameType.REQUEST, self._of(self.publishes), CREDIT.pack(n))
+        return frame(FrameType.REQUEST, self._of(self.consumed), CREDIT.pack(n))
 
     def cancel(self) -> bytes:
-        return frame(FrameType.CANCEL, self._of(self.publishes))
+        return frame(FrameType.CANCEL, self._of(self.consumed))
 
     def complete(self) -> bytes:
-        return frame(FrameType.COMPLETE, self._of(self.consumes))
+        return frame(FrameType.COMPLETE, self._of(self.published))
 
     def error(self) -> bytes:
-        return frame(FrameType.ERROR, self._of(self.consumes), self.values.error())
+        return frame(FrameType.ERROR, self._of(self.published), self.values.error())
 
     def _options(self) -> bytes:
         keys = (b"\xa7confirm", b"\xa5exact", b"\xa7convert", self.values.value(DEPTH))
@@ -237,12 +237,12 @@ class Peer:
 
     def subscribe(self) -> bytes:
         stream, opening = self._opening(FrameType.SUBSCRIBE)
-        self.publishes.append(stream)
+        self.consumed.append(stream)
         return opening
 
     def on_subscribe(self) -> bytes:
         stream, opening = self._opening(FrameType.ON_SUBSCRIBE)
-        self.consumes.append(stream)
+        self.published.append(stream)
         return opening
 
     def call(self) -> bytes:
@@ -260,7 +260,7 @@ class Peer:
         return frame(FrameType.RELEASE, 0, RELEASED.pack(handle, self.random.choice((1, 1, 2, 0, 2**32 - 1))))
 
     def subscribed(self) -> bytes:
-        return frame(FrameType.SUBSCRIBED, self._of(self.consumes))
+        return frame(FrameType.SUBSCRIBED, self._of(self.published))
 
     def fragment(self) -> bytes:
         """Return a message in fragments, of which the last may be missing."""

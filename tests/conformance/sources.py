@@ -1,4 +1,4 @@
-"""The factories of streams, and the hot sources: sinks, SubmissionPublisher, futures."""
+"""The factories of streams, and the hot sources: sinks, SubmissionPublisher and ``create``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Numbers:
         self.elements = elements
 
     def __iter__(self) -> Iterator[int]:
-        return islice(count(), self.elements)
+        yield from islice(count(), self.elements)
 
 
 class _AsyncNumbers:
@@ -266,7 +266,7 @@ HOT: list[Entry] = [
         all_routes=True,
     ),
     publisher(
-        "create that emits without demand",
+        "create that emits outside of on_request",
         lambda n: turnstile(n, lambda stream: stream),
         covers=("create", "Emitter"),
     ),

@@ -1,4 +1,4 @@
-"""Verify the ``subset`` rows that need a JVM, through this process's gateway."""
+"""Verify the ``subset`` rows that need a JVM, and two others with the official TCK, through this process's gateway."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def patient_tck(patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def quick_tck(patient: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten the timeouts after which the official TCK checks the error of §3.9 and the references of §3.13."""
     for variable in ("DEFAULT_TIMEOUT_MILLIS", "PUBLISHER_REFERENCE_GC_TIMEOUT_MILLIS"):
         monkeypatch.setenv(variable, "1000")
@@ -86,7 +86,7 @@ def test_a_mirror_has_no_problem(
     connected: tuple[Bridge, Java],
     carrier: str,
     session: Any,
-    patient_tck: None,
+    quick_tck: None,
     collecting: None,
 ) -> None:
     route = ROUTES[f"mirror-{carrier}-{family}"]
@@ -112,7 +112,7 @@ def test_the_official_tck_receives_the_mirror_itself(connected: tuple[Bridge, Ja
 @pytest.mark.parametrize("family", ["rs", "flow"])
 @pytest.mark.parametrize("name", ["range", "TestSubscriber"])
 def test_a_row_of_pyrs_has_no_problem(
-    name: str, family: str, tck: Callable[[str], Any], carrier: str, patient_tck: None
+    name: str, family: str, tck: Callable[[str], Any], carrier: str, quick_tck: None
 ) -> None:
     entry = next(entry for entry in OURS if entry.name == name)
     route = ROUTES[f"{carrier}-{family}"]

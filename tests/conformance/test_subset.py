@@ -1,9 +1,9 @@
 """Verify the rows marked ``subset`` with the Python port in every run of the test suite.
 
-The subset has one row for each mechanism: a source over an iterable, the emitter, coroutines, a merged source, the
-sinks, a fused and a pushed operator, inner streams, a change of thread, the two kinds of Processor, each kind of
-Subscriber, and two adapters. ``make conformance`` verifies all rows; ``python -m tests.conformance NAME`` verifies the
-rows whose names begin with NAME.
+The subset has one row for each mechanism: a source over an iterable, the emitter, coroutines, a merged source, three
+sinks, a fused and a pushed operator, inner streams, a change of thread, the two kinds of Processor, the strict guards,
+four kinds of Subscriber, and two adapters. ``make conformance`` verifies all rows; ``python -m tests.conformance NAME``
+verifies the rows whose names begin with NAME.
 """
 
 from __future__ import annotations

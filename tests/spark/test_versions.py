@@ -11,7 +11,7 @@ import pyrs
 from pyrs import spark as ps
 from tests.spark.versions import NEEDED, has_pyspark, needs_pyspark
 
-pytest.importorskip("pandas")  # ps.supports requires it
+pytest.importorskip("pandas")  # without it, ps.supports answers "no" for functions that run tasks
 
 OLDER = {(4, 0): "3.5.8", (4, 1): "4.0.1", (4, 2): "4.1.1"}
 

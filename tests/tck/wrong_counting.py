@@ -116,7 +116,13 @@ REQUESTS = [
         tests.LARGE,
         f"{TOO_FEW} 1000 arrived",
     ),
-    Family("HalvesRequests", "Registers half of n", miscounts(lambda s, n: (n + 1) // 2), tests.RIGHT_NUMBER, FEWER),
+    Family(
+        "HalvesRequests",
+        "Registers half of n, rounded up",
+        miscounts(lambda s, n: (n + 1) // 2),
+        tests.RIGHT_NUMBER,
+        FEWER,
+    ),
     Family("SubtractsOne", "Registers n - 1", miscounts(lambda s, n: n - 1), tests.RIGHT_NUMBER, NONE),
     Family(
         "LosesTheFirstRequest",

@@ -1,4 +1,4 @@
-"""Right implementations pass the official TCK under both families of interfaces."""
+"""The official TCK: right implementations pass it, and hooks, deadlines and skips have the port's messages."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ from tests.tck.test_processors import _RightVerification
 from tests.waiting import eventually
 
 COMPLETES = "required_spec105_mustSignalOnCompleteWhenFiniteStreamTerminates"
-# The official TCK checks the error of §3.9 and the references of §3.13 once, at the end of the timeout. Only these
-# tests wait for the full timeout.
+# The official TCK checks the error of §3.9 and the references of §3.13 once, at the end of the timeout. Only the tests
+# of these two rules wait for the full timeout.
 QUICK = TestEnvironment(timeout=5.0, no_signals_timeout=0.05, reference_timeout=5.0, hook_timeout=30.0, deadline=90.0)
 NO_FAILED = ("optional_spec104", "required_spec109_mayReject")
 
@@ -63,7 +63,7 @@ class _Range(PublisherVerification[Any]):
 
 
 class _Chain(PublisherVerification[Any]):
-    """A chain of operators whose elements have no Java counterpart."""
+    """A chain of operators whose elements are containers."""
 
     environment = QUICK
 
@@ -230,14 +230,14 @@ def test_a_late_puppet_has_the_same_message_in_both_tcks(referee: JavaReferee, c
             clock.advance()
             threading.Event().wait(5)
 
-    class Moved(RightProbed):
+    class Blocking(RightProbed):
         puppet = Blocked
 
     class Blocks(_Whitebox):
         environment = _Bad.environment
 
         def create_subscriber(self, probe: Any) -> Any:
-            return Moved(probe)
+            return Blocking(probe)
 
     for judge in (PythonReferee(), referee):
         verdict = judge.judge(Blocks, "required_exerciseWhiteboxHappyPath")
@@ -257,14 +257,14 @@ def test_no_thread_remains_after_the_tests(referee: JavaReferee) -> None:
 
 
 def test_skips_of_hooks_are_reported(referee: JavaReferee) -> None:
-    class Left(_Right):
+    class Skips(_Right):
         skip_tests: ClassVar[dict[str, str]] = {COMPLETES: "it never does; see #12"}
 
         def create_publisher(self, elements: int) -> Any:
             pytest.skip("no database here")
 
-    assert referee.judge(Left, COMPLETES).reason == "by skip_tests: it never does; see #12"
-    verdict = referee.judge(Left, "required_createPublisher1MustProduceAStreamOfExactly1Element")
+    assert referee.judge(Skips, COMPLETES).reason == "by skip_tests: it never does; see #12"
+    verdict = referee.judge(Skips, "required_createPublisher1MustProduceAStreamOfExactly1Element")
     assert (verdict.status, verdict.reason) == (Status.SKIPPED, "no database here")
 
 

@@ -156,7 +156,7 @@ def test_second_element_fails_block_await_and_to_future(
 
 
 @pytest.mark.parametrize("kind", [Single, Maybe])
-@pytest.mark.parametrize("infinite", [count(), iter(count, None)], ids=["from_iterable", "iterator"])
+@pytest.mark.parametrize("infinite", [count(), iter(count, None)], ids=["count", "callable iterator"])
 @pytest.mark.parametrize("wrap", [lambda s: s, lambda s: s.concat(pyrs.never())], ids=["pulled", "pushed"])
 def test_block_cancels_at_the_second_element(
     kind: type[Maybe[int]], infinite: Any, wrap: Any, discarded: list[Any]
