@@ -25,6 +25,7 @@ from pyrs.jvm.link.frames import FrameType, GoAway, frame
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.forking import status_of_a_child
 from tests.interrupts import interrupter
+from tests.rounds import rounds
 from tests.waiting import DEADLINE, collected, eventually, recording
 
 
@@ -41,7 +42,7 @@ def export(peer: Peer, publisher: Any) -> int:
 @pytest.mark.parametrize("max_prefetch", [1, 16, 4_096])
 def test_every_element_arrives_in_order_for_any_demand(peer: Peer, first: int, again: int, max_prefetch: int) -> None:
     connection = peer.connect(max_prefetch=max_prefetch)
-    count = 2_000 if max_prefetch == 1 else 20_000
+    count = rounds(2_000 if max_prefetch == 1 else 20_000)
     recorder = recording(first, again)
     connection.session.subscribe(export(peer, pyrs.range(count)), recorder)
     assert recorder.await_complete() == list(range(count))
@@ -507,9 +508,9 @@ def test_blocked_subscribers_do_not_stop_another_stream(peer: Peer) -> None:
     connection.close()
 
 
-@pytest.mark.parametrize("repeated", [50, pytest.param(200, marks=pytest.mark.campaign)])
-def test_interrupts_lose_no_element_of_other_streams(peer: Peer, repeated: int) -> None:
+def test_interrupts_lose_no_element_of_other_streams(peer: Peer) -> None:
     connection = peer.connect()
+    repeated = rounds(200)
     count = 500 * repeated
     others = [recording(100, 1) for _ in range(3)]
     for other in others:

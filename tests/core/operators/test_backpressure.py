@@ -13,6 +13,7 @@ from pyrs import schedulers
 from pyrs.errors import BufferOverflow, NonPositiveRequest
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.support import notes_of
+from tests.rounds import rounds
 from tests.waiting import DEADLINE
 
 Wrap = Callable[[Any], pyrs.Stream[Any]]
@@ -148,7 +149,7 @@ class TestPrefetching:
     @pytest.mark.parametrize("text", list(PREFETCHING))
     def test_concurrent_requests_lose_no_element(self, text: str, source: Wrap) -> None:
         pool = schedulers.pool(2)
-        for _ in range(100):
+        for _ in range(rounds(100)):
             subscriber: TestSubscriber[int] = TestSubscriber()
             PREFETCHING[text](source(range(40))).subscribe(subscriber)
             barrier = threading.Barrier(3)
@@ -288,9 +289,9 @@ class TestOnBackpressure:
 
     @pytest.mark.parametrize("text", list(UNBOUNDED))
     def test_concurrent_elements_and_requests_lose_no_element(self, text: str, dropped: Any) -> None:
-        rounds, count = 400, 40
+        count = 40
         pool = schedulers.pool(2)
-        for _ in range(rounds):
+        for _ in range(rounds(400)):
             publisher: TestPublisher[int] = TestPublisher()
             subscriber: TestSubscriber[int] = TestSubscriber()
             UNBOUNDED[text](publisher.stream()).subscribe(subscriber)

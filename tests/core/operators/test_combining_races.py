@@ -14,6 +14,7 @@ import pytest
 import pyrs
 from pyrs._core.executor import DaemonExecutor
 from pyrs.testing import TestSubscriber
+from tests.rounds import rounds
 from tests.waiting import DEADLINE, on_threads, run_on_threads
 
 SOURCES = 4
@@ -78,7 +79,7 @@ MERGING: dict[str, Build] = {
 @pytest.mark.parametrize("operator", MERGING)
 def test_concurrent_requests_and_cancels_lose_no_element(operator: str, executor: DaemonExecutor) -> None:
     random = Random(4)
-    for _ in range(1_000):
+    for _ in range(rounds(1_000)):
         count = random.choice([1, 4, 12])
         cancels = random.random() < 0.3
         subscriber: TestSubscriber[Any] = TestSubscriber(random.choice([0, 1, SOURCES * count]))
@@ -122,7 +123,7 @@ EXACT: dict[str, tuple[Build, Callable[[int], list[Any]]]] = {
 def test_ordered_operators_keep_the_order_under_concurrency(operator: str, executor: DaemonExecutor) -> None:
     build, model = EXACT[operator]
     random = Random(5)
-    for _ in range(500):
+    for _ in range(rounds(500)):
         count = random.choice([0, 1, 5, 12])
         subscriber: TestSubscriber[Any] = TestSubscriber(1, on_element=lambda this, _: this.request(1))
         build([Emitter(name, count, executor) for name in range(SOURCES)]).subscribe(subscriber)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import pyrs
 from pyrs.testing import TestSubscriber
+from tests.rounds import rounds
 
 Wrap = Callable[[Any], pyrs.Stream[Any]]
 Sources = dict[str, Wrap]
@@ -90,7 +91,7 @@ def sources_of(hidden: Wrap, threaded: Wrap) -> Sources:
     }
 
 
-many = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+many = settings(max_examples=rounds(240), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
 @many

@@ -17,6 +17,7 @@ from pyrs.errors import BufferOverflow
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.modelling import NUMBERS, WAYS, Counting, quick
 from tests.core.support import subscribe
+from tests.rounds import rounds
 from tests.waiting import collected, uncollected
 
 Groups = TestSubscriber[Any]
@@ -237,7 +238,7 @@ def test_groups_can_be_read_on_several_threads(threaded: Callable[[Any], pyrs.St
 
 
 def test_short_lived_groups_lose_no_element() -> None:
-    total = 20_000
+    total = rounds(20_000)
     result = (
         pyrs.range(total)
         .group_by(remainder, prefetch=4, max_groups=3)

@@ -19,6 +19,7 @@ from pyrs.errors import NullSignal
 from pyrs.operators import progress
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.support import RecordingSubscription, error_of, notes_of
+from tests.rounds import rounds
 from tests.waiting import eventually
 
 Wrap = Callable[[Any], pyrs.Stream[Any]]
@@ -340,19 +341,19 @@ class TestActionsThatRaise:
 
 @pytest.mark.parametrize("end", ["complete", "error"])
 def test_finally_do_runs_once_if_cancel_and_termination_race(end: str, dropped: Any) -> None:
-    rounds = 3_000
+    number = rounds(3_000)
     start = threading.Barrier(2)
     source: TestPublisher[int] = TestPublisher()
 
     def finish() -> None:
-        for _ in range(rounds):
+        for _ in range(number):
             start.wait(30)
             source.complete() if end == "complete" else source.error(OSError())
             start.wait(30)
 
     thread = threading.Thread(target=finish, daemon=True)
     thread.start()
-    for _ in range(rounds):
+    for _ in range(number):
         events: list[str] = []
         source = TestPublisher()
         subscriber: TestSubscriber[int] = TestSubscriber(1)

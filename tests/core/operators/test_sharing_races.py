@@ -12,6 +12,7 @@ import pytest
 import pyrs
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.support import subscribe
+from tests.rounds import rounds
 from tests.waiting import run_on_threads
 
 
@@ -48,7 +49,7 @@ def test_concurrent_subscribe_cancel_and_connect_lose_no_element(threaded: Calla
 @pytest.mark.parametrize("way", ["share", "replayed", "grace"])
 def test_concurrent_subscribers_all_complete(way: str, threaded: Callable[[Any], pyrs.Stream[Any]]) -> None:
     """Each Subscriber that does not cancel completes, with a gapless suffix of the elements."""
-    for _ in range(200):
+    for _ in range(rounds(200)):
         source = threaded(pyrs.range(30))
         if way == "share":
             shared = source.share()
@@ -79,7 +80,7 @@ def test_concurrent_subscribers_all_complete(way: str, threaded: Callable[[Any],
 
 def test_no_connection_remains_after_every_subscriber_cancelled() -> None:
     for make in (lambda s: s.share(), lambda s: s.replay().ref_count(), lambda s: s.publish().ref_count(2)):
-        for _ in range(200):
+        for _ in range(rounds(200)):
             publisher = TestPublisher[int]()
             shared = make(publisher.stream())
             start = threading.Barrier(3)

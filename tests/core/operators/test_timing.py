@@ -17,6 +17,7 @@ from pyrs.schedulers import delays, threads
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.modelling import WAYS
 from tests.core.support import RunningTime
+from tests.rounds import rounds
 
 Operator = Callable[[pyrs.Stream[Any]], pyrs.Stream[Any]]
 
@@ -401,7 +402,7 @@ class TestTimeout:
     def test_either_element_or_timeout_wins_the_race(self) -> None:
         """The timer fires on one thread while an element arrives on another."""
         pool = schedulers.pool(2)
-        for round_ in range(3000):
+        for round_ in range(rounds(3_000)):
             time = schedulers.VirtualTime()
             publisher: TestPublisher[int] = TestPublisher()
             subscriber: TestSubscriber[int] = TestSubscriber(5)

@@ -18,6 +18,7 @@ from pyrs.schedulers import VirtualTime
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.core.modelling import DEMANDS, NUMBERS, WAYS, Counting, quick
 from tests.core.support import subscribe
+from tests.rounds import rounds
 from tests.waiting import collected, run_on_threads
 
 Windows = TestSubscriber[Any]
@@ -339,7 +340,7 @@ def test_concurrent_timer_elements_and_requests_lose_no_element(count: int | Non
 
 @pytest.mark.parametrize("part", ["window", "group"])
 def test_concurrent_cancels_cancel_upstream_once(part: str) -> None:
-    for _ in range(300):
+    for _ in range(rounds(300)):
         source = Counting(range(60))
         stream: Any = source.stream().window(4) if part == "window" else source.stream().group_by(lambda n: n % 3)
         windows: Windows = TestSubscriber(request=2)

@@ -16,6 +16,7 @@ from pyrs.sinks import EmitResult, Sink
 from pyrs.testing import TestSubscriber
 from tests.core.sinks.kinds import ALL, BUFFERING, UNBUFFERED
 from tests.core.support import frequent_thread_switches, subscribe
+from tests.rounds import rounds
 from tests.waiting import on_threads, run_on_threads
 
 
@@ -268,12 +269,11 @@ def test_replay_removes_cancelled_subscribers_in_linear_time(monkeypatch: pytest
     assert 0 < reads <= 3 * count
 
 
-@pytest.mark.parametrize("rounds", [100, pytest.param(300, marks=pytest.mark.campaign)])
 @pytest.mark.parametrize("name", ["multicast", "replay"])
-def test_concurrent_emits_and_requests_lose_no_element(name: str, rounds: int) -> None:
+def test_concurrent_emits_and_requests_lose_no_element(name: str) -> None:
     """One thread emits; each of the four Subscribers has its own thread."""
     count = 60
-    for _ in range(rounds):
+    for _ in range(rounds(300)):
         sink = sinks.multicast(16) if name == "multicast" else sinks.replay(16, capacity=16)
         staying = [subscribe(sink.stream, 0) for _ in range(2)]
         leaving = subscribe(sink.stream, 0)
@@ -314,7 +314,7 @@ def test_concurrent_emits_and_requests_lose_no_element(name: str, rounds: int) -
 @pytest.mark.parametrize("name", ALL)
 def test_only_accepted_emits_are_delivered(name: str) -> None:
     """Three threads emit concurrently: a rejected element reaches no Subscriber."""
-    for _ in range(300):
+    for _ in range(rounds(300)):
         sink = sinks.unicast(4096) if name == "unicast" else ALL[name]()
         subscriber = subscribe(sink.stream)
         start = threading.Barrier(3)

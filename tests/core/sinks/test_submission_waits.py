@@ -14,6 +14,7 @@ from pyrs.errors import PublisherClosed
 from pyrs.sinks import SubmissionPublisher
 from pyrs.testing import TestSubscriber
 from tests.core.support import frequent_thread_switches, run_with_deadline
+from tests.rounds import rounds
 from tests.waiting import run_on_threads
 
 
@@ -73,7 +74,7 @@ def test_submit_returns_if_the_buffer_empties_while_on_next_blocks() -> None:
 @pytest.mark.parametrize("submitters", [1, 3])
 def test_concurrent_submits_lose_no_element(capacity: int, submitters: int) -> None:
     with frequent_thread_switches():
-        for _ in range(8):
+        for _ in range(rounds(8)):
             publisher = SubmissionPublisher[int](max_buffer_capacity=capacity)
             unbounded: TestSubscriber[int] = TestSubscriber(None)
             single_requests: TestSubscriber[int] = TestSubscriber(1, on_element=lambda this, n: this.request(1))

@@ -18,6 +18,7 @@ from pyrs.publishers import creating
 from pyrs.testing import TestSubscriber
 from tests.campaigns.pairs import interleave
 from tests.core.conftest import Dropped
+from tests.rounds import rounds
 from tests.waiting import DEADLINE, eventually_on_loop, on_threads, run_on_threads
 
 STRATEGIES = ["buffer", "error", "drop", "drop_oldest", "drop_latest", "latest"]
@@ -433,7 +434,7 @@ def test_concurrent_emits_are_serialized_and_lose_no_element() -> None:
 @pytest.mark.parametrize("overflow", ["drop", "latest", "drop_oldest", "drop_latest"])
 def test_concurrent_emit_request_and_cancel_account_for_every_element(overflow: str, dropped: Dropped) -> None:
     """Each element is delivered in order, buffered or counted as dropped."""
-    for round_number in range(300):
+    for round_number in range(rounds(300)):
         dropped.counts.clear()
         subscriber, emitter = create_and_subscribe(overflow=overflow, capacity=3)
         barrier = threading.Barrier(3)
