@@ -30,8 +30,21 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    # Hundreds of tests run the garbage collector. It skips frozen objects: the million objects of
-    # the modules and the collected tests.
+    freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    if nextitem is not None and nextitem.path != item.path:
+        freeze()
+
+
+def freeze() -> None:
+    """Let the garbage collector skip the objects that exist now.
+
+    Hundreds of tests run it, and would examine the million objects of the modules, the collected tests and the reports
+    of preceding tests each time.
+    """
     gc.collect()
     gc.freeze()
 
