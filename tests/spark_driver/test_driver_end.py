@@ -26,7 +26,9 @@ ROOT = Path(__file__).parents[2]
 classes = shutdown.classes
 shared_jvm = shutdown.shared_jvm
 
-# A driver as users start it: the user's classes are on its class path, the pyrs jar is not.
+# A driver as users start it: the user's classes are on its class path, the pyrs jar is not. SPARK_DIST_CLASSPATH is
+# the end of the class path; with spark.driver.extraClassPath, its start, a driver could not use the archive of
+# .ci/driver_archive.py.
 DRIVER = """
     import os, subprocess, sys, threading
     import pyrs
@@ -34,7 +36,8 @@ DRIVER = """
     from tests.sessions import spark_session
     from tests.waiting import DEADLINE, MILLIS, eventually, recording
     pyrs.set_element_hook(lambda count, where: None)
-    spark = spark_session("local[1]", {"spark.driver.extraClassPath": sys.argv[1]})
+    os.environ["SPARK_DIST_CLASSPATH"] = sys.argv[1]
+    spark = spark_session("local[1]")
     gateway = spark.sparkContext._gateway
     bridge = jvm.connect(spark)
     parties = gateway.jvm.Parties
