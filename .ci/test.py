@@ -4,7 +4,7 @@
 Each suite is a process, because a process can have one JVM, one class path and one Spark session, and because a JVM in
 the process and Python's faulthandler both use SIGSEGV. CONTRIBUTING ("How tests run") lists the suites. Some suites
 mostly wait: a TCK spends most of its time waiting for signals that must not arrive. They start first, together with
-one suite that needs the CPU, and count half. When they have ended, up to three others run, because each of those
+two suites that need the CPU, and count half. When they have ended, up to three others run, because each of those
 sometimes waits for a driver or a JVM. More at a time take as long, since the processors are busy anyway, and exceed
 limits such as the 10 s in which a Python worker of Spark must start. Every suite runs, even after a failure.
 
@@ -33,8 +33,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / "build" / "test-reports"
 WITHOUT_FAULTHANDLER = ("-p", "no:faulthandler")
-AT_ONCE = 4
-CAPACITY = 6
+AT_ONCE = 5
+CAPACITY = 7
 """The total of the costs of the suites that run at a time."""
 
 
@@ -91,7 +91,6 @@ OVER_JVM = "tests/conformance/test_over_jvm.py"
 SUITES = (
     pytest("spark", "tests/spark", *(f"--ignore={path}" for path in STREAMING)),
     pytest("spark-streaming", *STREAMING),
-    pytest("examples", "tests/demo", "tests/project", short_lived_jvms=True),
     pytest(
         "core",
         "tests/core",
@@ -101,6 +100,7 @@ SUITES = (
         "tests/gateways",
         short_lived_jvms=True,
     ),
+    pytest("examples", "tests/demo", "tests/project", short_lived_jvms=True),
     Suite(
         "systems",
         [sys.executable, "-m", "tests.interop.systems", "--no-server", "--representative"],
@@ -216,7 +216,7 @@ def run(suite: Suite, *, capture: bool = False) -> Count:
 
 
 def run_all(suites: Sequence[Suite], run: Callable[[Suite], Count]) -> dict[str, Count]:
-    """Run the suites; those that mostly wait start first, alongside one that needs the CPU."""
+    """Run the suites; those that mostly wait start first, alongside two that need the CPU."""
     left = list(suites)
     free = CAPACITY
     lock = threading.Lock()
@@ -243,7 +243,7 @@ def run_all(suites: Sequence[Suite], run: Callable[[Suite], Count]) -> dict[str,
                     free += suite.cost
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        workers = [pool.submit(work, number == 0) for number in range(AT_ONCE)]
+        workers = [pool.submit(work, number < 2) for number in range(AT_ONCE)]
         try:
             for worker in workers:
                 worker.result()

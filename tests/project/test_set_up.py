@@ -91,11 +91,9 @@ def test_captured_output_is_printed_with_the_name_of_the_suite(
     )
 
 
-def test_every_suite_runs_once_and_busy_ones_are_limited(runner: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first suites end only when four have started: one busy and three that wait."""
-    monkeypatch.setattr(runner, "AT_ONCE", 4)
-    monkeypatch.setattr(runner, "CAPACITY", 5)
-    all_started = threading.Barrier(4, timeout=60)
+def test_every_suite_runs_once_and_busy_ones_are_limited(runner: ModuleType) -> None:
+    """The first suites end only when five have started: two busy and three that wait."""
+    all_started = threading.Barrier(5, timeout=60)
     lock = threading.Lock()
     running: list[str] = []
     started: list[str] = []
@@ -106,7 +104,7 @@ def test_every_suite_runs_once_and_busy_ones_are_limited(runner: ModuleType, mon
             started.append(suite.name)
             running.append(suite.name)
             busy_at_once.append(sum(name.startswith("busy") for name in running))
-            first = len(started) <= 4
+            first = len(started) <= 5
         if first:
             all_started.wait()
         with lock:
@@ -117,8 +115,8 @@ def test_every_suite_runs_once_and_busy_ones_are_limited(runner: ModuleType, mon
     suites = [runner.Suite(name, [], Path(), waits=name.startswith("waiting")) for name in names]
     assert list(runner.run_all(suites, run)) == names
     assert sorted(started) == names
-    assert sum(name.startswith("waiting") for name in started[:4]) == 3
-    assert max(busy_at_once) <= 2
+    assert sum(name.startswith("waiting") for name in started[:5]) == 3
+    assert max(busy_at_once) <= 3
 
 
 def test_no_suite_starts_after_an_interrupt(runner: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
