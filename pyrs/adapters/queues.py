@@ -25,6 +25,7 @@ from pyrs.stream.stream import Stream
 
 __all__ = ["from_queue", "to_queue"]
 
+S = TypeVar("S", bound="Scheduler | None")
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -78,7 +79,8 @@ def from_queue(
             ``schedulers.asyncio(loop)``, or None for the loop that is running at this call, else at ``subscribe``.
 
     Raises:
-        TypeError: ``queue`` is not a queue with a timed wait, or the scheduler does not fit the queue.
+        TypeError: ``queue`` is not a queue with a timed wait, or the scheduler does not fit the queue; in the stream,
+            if that is the current scheduler.
 
     Rules: 1.1, 1.4, 1.5, 3.5, 3.9. A None that is not ``end`` fails the stream with ``NullSignal``.
 
@@ -99,7 +101,7 @@ def from_queue(
             AsyncIterablePublisher(_AsyncQueueElements(queue, end), call_of("from_queue", short, queue), loop)
         )
     _checked_queue(queue, "get")
-    return Stream(_QueuePublisher(queue, end, scheduler))
+    return Stream(_QueuePublisher(queue, end, _waiting(scheduler)))
 
 
 @overload
@@ -165,6 +167,16 @@ def _checked_queue(queue: Any, method: str) -> None:
             )
 
 
+def _waiting(scheduler: S) -> S:
+    """Return the scheduler; reject one whose loop the wait for a queue would block."""
+    if isinstance(scheduler, LoopScheduler):
+        raise TypeError(
+            f"scheduler must have threads, such as schedulers.pool(): {scheduler!r} would block its loop while the "
+            "queue is empty; a loop can wait for an asyncio.Queue"
+        )
+    return scheduler
+
+
 def _is_end(element: object, end: object) -> bool:
     # An ``end`` that was pickled, by a queue of processes, is equal but not identical.
     return element is end or (type(element) is type(end) and element == end)
@@ -177,7 +189,7 @@ class _QueueRun(Coordinator[Any]):
     """One subscription; its drain loop waits for the queue on the scheduler."""
 
     def __init__(self, subscriber: Subscriber[Any], operator: _QueuePublisher) -> None:
-        super().__init__(subscriber, operator, bound_executor(current(operator.scheduler), capture()))
+        super().__init__(subscriber, operator, bound_executor(_waiting(current(operator.scheduler)), capture()))
         self._queue = operator.queue
         self._end = operator.end
 

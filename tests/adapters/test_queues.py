@@ -229,6 +229,20 @@ class TestFromQueue:
             from_queue(asyncio.Queue(), scheduler=pyrs.schedulers.inline())
         assert repr(from_queue(queue.Queue())).startswith("from_queue(<queue.Queue")
 
+    def test_a_scheduler_whose_loop_would_be_blocked_is_refused(self) -> None:
+        elements: queue.Queue[int] = queue.Queue()
+        subscriber: TestSubscriber[int] = TestSubscriber()
+
+        async def main() -> None:
+            scheduler = pyrs.schedulers.asyncio()
+            with pytest.raises(TypeError, match=r"schedulers\.pool\(\)"):
+                from_queue(elements, scheduler=scheduler)
+            with pyrs.schedulers.use(scheduler):
+                from_queue(elements).subscribe(subscriber)
+
+        asyncio.run(main())
+        assert "schedulers.pool()" in str(subscriber.assert_error(TypeError))
+
 
 class TestFromAsyncioQueue:
     def test_elements_are_taken_on_demand_on_the_loop(self) -> None:
