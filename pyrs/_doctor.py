@@ -20,6 +20,7 @@ from pyrs import __version__
 OK, NOTE, PROBLEM = "ok", "note", "problem"
 _INSTALL_JAVA = "install a JDK or JRE of version 17 or later (Debian: apt install default-jre-headless)"
 _TIMEOUT_SECONDS = 20.0
+_UNKNOWN = "unknown version"
 
 
 class Finding(NamedTuple):
@@ -81,7 +82,10 @@ def _version_of(package: str) -> str:
     except metadata.PackageNotFoundError:
         # The copies that spark-submit puts on the path are not installed as packages.
         name = _module_of(package)
-        return str(getattr(import_module(name), "__version__", "unknown version")) if util.find_spec(name) else ""
+        try:
+            return str(getattr(import_module(name), "__version__", _UNKNOWN)) if util.find_spec(name) else ""
+        except Exception:  # _import_error describes it
+            return _UNKNOWN
 
 
 def _module_of(package: str) -> str:
@@ -148,6 +152,10 @@ def _jvm_library() -> Iterator[Finding]:
 def _spark() -> Iterator[Finding]:
     version = _version_of("pyspark")
     if not version:
+        return
+    if version == _UNKNOWN and (broken := _import_error("pyspark")):
+        fix = "put both folders of Spark on PYTHONPATH, python and python/lib/py4j-*-src.zip, or pip install pyspark"
+        yield Finding("Spark", NOTE, f"PySpark cannot be imported: {broken}", fix)
         return
     remote = next((name for name in ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED") if os.environ.get(name)), None)
     if remote:

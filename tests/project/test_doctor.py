@@ -8,6 +8,8 @@ import socket
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -143,6 +145,27 @@ def test_packages_of_spark_submit_are_found(tmp_path: Path, monkeypatch: pytest.
     assert _doctor._version_of("pyspark_copy") == "4.9.0"
     assert _doctor._version_of("py4j_copy") == "unknown version"
     assert _doctor._version_of("absent_copy") == ""
+
+
+def test_a_copy_of_pyspark_that_cannot_be_imported_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PYTHONPATH has Spark's folder python, and lacks the archive of Py4J in it."""
+
+    def version(package: str, real: Callable[[str], str] = metadata.version) -> str:
+        if package == "pyspark":
+            raise metadata.PackageNotFoundError(package)
+        return real(package)
+
+    (tmp_path / "pyspark").mkdir()
+    (tmp_path / "pyspark" / "__init__.py").write_text("import a_missing_py4j")
+    for name in [each for each in sys.modules if each.partition(".")[0] == "pyspark"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(metadata, "version", version)
+    found = findings(capsys)["Spark"]
+    assert found["status"] == "note"
+    assert "cannot be imported: ModuleNotFoundError: No module named 'a_missing_py4j'" in found["found"]
 
 
 def test_spark_connect_is_noted(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
