@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar, overload
 
 from pyrs._core.guard import GuardedProcessor, GuardedPublisher, GuardedSubscriber
+from pyrs._core.sites import is_coroutine_function
 from pyrs.api import Processor, Publisher, Subscriber
 from pyrs.stream.stream import Stream
 
@@ -50,7 +51,8 @@ def strict(party: Any, /) -> Any:
         A Stream for a Publisher; otherwise a Subscriber or a Processor. Guard a Subscriber once for each subscription.
 
     Raises:
-        TypeError: ``party`` is not a Publisher, a Subscriber or a Processor.
+        TypeError: ``party`` is not a Publisher, a Subscriber or a Processor, or it has coroutine methods. Guard the
+            Publisher of an ``AsyncSubscriber`` instead.
 
     Rules: 1.1, 1.3, 1.4, 1.7, 1.9, 1.10, 2.3, 2.5, 2.7, 2.12, 2.13, 3.1, 3.3, 3.9, 3.15, 3.16, 4.1.
 
@@ -66,6 +68,11 @@ def strict(party: Any, /) -> Any:
         return party
     publishes = not isinstance(party, type) and callable(getattr(party, "subscribe", None))
     subscribes = not isinstance(party, type) and all(callable(getattr(party, signal, None)) for signal in SIGNALS)
+    if subscribes and any(is_coroutine_function(getattr(party, signal)) for signal in SIGNALS):
+        raise TypeError(
+            f"party must have plain methods, and {type(party).__name__} has coroutine functions, which a guard cannot "
+            "await: subscribe it to the guarded Publisher, strict(publisher).subscribe(...)"
+        )
     if publishes and subscribes:
         return GuardedProcessor(party)
     if publishes:

@@ -522,3 +522,12 @@ def test_strict_returns_a_guarded_party_unchanged() -> None:
 def test_strict_rejects_other_objects(party: Any) -> None:
     with pytest.raises(TypeError, match="party must be a Publisher, Subscriber or Processor"):
         strict(party)
+
+
+def test_strict_rejects_coroutine_methods() -> None:
+    class Asynchronous(ScriptedSubscriber):
+        async def on_next(self, element: Any, /) -> None:  # type: ignore[override]
+            pass
+
+    with pytest.raises(TypeError, match="Asynchronous has coroutine functions, which a guard cannot await"):
+        strict(Asynchronous())
