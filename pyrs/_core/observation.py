@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Generator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, TypeVar
 
 from pyrs._core.fusion import pull
@@ -39,6 +40,9 @@ class Instrumentation(Protocol):
     def iterator(self, source: IterablePublisher[T], iterator: Generator[T, None, None]) -> Generator[T, None, None]:
         """Return an observed iterator to use in place of this one, without a Subscriber."""
 
+    def awaited(self, source: Publisher[Any]) -> AbstractContextManager[object]:
+        """Return a context manager that observes an ``await``, without a Subscriber."""
+
 
 _instrumentation: Instrumentation | None = None
 
@@ -63,7 +67,12 @@ def last_subscriber(source: Publisher[Any], subscriber: Subscriber[T]) -> Subscr
     return subscriber if _instrumentation is None else _instrumentation.subscriber(source, subscriber)
 
 
-def pulled(source: IterablePublisher[T]) -> Generator[T, None, None]:
+def pulled(source: IterablePublisher[T], observed: bool = True) -> Generator[T, None, None]:
     """Iterate over the chain of the last operator; each ``next`` requests one element."""
     iterator = pull(source.iterable, source.stages, source.name, source.site)
-    return iterator if _instrumentation is None else _instrumentation.iterator(source, iterator)
+    return iterator if _instrumentation is None or not observed else _instrumentation.iterator(source, iterator)
+
+
+def awaited(source: Publisher[Any]) -> AbstractContextManager[object]:
+    """Return a context manager for the code that awaits the only element of a chain."""
+    return nullcontext() if _instrumentation is None else _instrumentation.awaited(source)

@@ -17,7 +17,7 @@ from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import Chain, null_element
 from pyrs._core.inputs import PrefetchingInput
 from pyrs._core.iterating import IterablePublisher
-from pyrs._core.observation import last_operator, last_subscriber, pulled
+from pyrs._core.observation import awaited, last_operator, last_subscriber, pulled
 from pyrs._core.pushed_chain import PushedChainPublisher, PushedChainSubscriber
 from pyrs._core.sites import raise_again
 from pyrs._core.stage import FoldStage
@@ -31,12 +31,13 @@ T = TypeVar("T")
 _PREFETCH = 256
 
 
-async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, None]:
+async def elements(source: Publisher[T], prefetch: int, *, observed: bool = True) -> AsyncGenerator[T, None]:
     """Iterate over a Publisher on the running loop.
 
     Requests ``prefetch`` elements at the first iteration and replenishes at 75 %; ``prefetch=1`` requests each element
     when it is needed. A chain over an iterable is pulled on the loop itself, and yields to other tasks every 128
-    elements. Signals may arrive on any thread. The end of the iteration or a closed loop cancels upstream.
+    elements. Signals may arrive on any thread. The end of the iteration or a closed loop cancels upstream. ``observed``
+    is false if the caller observes the subscription.
 
     Raises:
         BaseException: the error of the stream.
@@ -45,11 +46,11 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
     if isinstance(source, IterablePublisher):
         discards = source.stages and hooks.is_discarding(())  # an iterator chain cannot discard elements
         if discards or not all(stage.is_mapping for stage in source.stages):
-            async with aclosing(_Paced(source).elements(waker)) as paced:
+            async with aclosing(_Paced(source, observed).elements(waker)) as paced:
                 async for element in paced:
                     yield element
             return
-        with closing(pulled(source)) as iterator:
+        with closing(pulled(source, observed)) as iterator:
             turn = 0
             for element in iterator:
                 yield element
@@ -60,7 +61,7 @@ async def elements(source: Publisher[T], prefetch: int) -> AsyncGenerator[T, Non
         return
     inbox: _Inbox[T] = _Inbox(waker, prefetch)
     try:
-        attach(last_operator(source), inbox)
+        attach(last_operator(source) if observed else source, inbox)
         arrived = inbox.arrived
         turn = 0
         while True:
@@ -93,12 +94,13 @@ class _Paced(Subscriber[Any], Subscription):
     element.
     """
 
-    def __init__(self, source: IterablePublisher[Any]) -> None:
+    def __init__(self, source: IterablePublisher[Any], observed: bool) -> None:
         self._arrived: deque[Any] = deque()
         self._error: BaseException | None = None
         self._ended = False
         self._chain: Chain[Any] = Chain(source.iterable, (), source.name, source.site)
-        self._stages = PushedChainSubscriber(last_subscriber(source, self), source.stages)
+        subscriber = last_subscriber(source, self) if observed else self
+        self._stages = PushedChainSubscriber(subscriber, source.stages)
         self._subscription: Subscription = self._stages
 
     async def elements(self, waker: Waker) -> AsyncGenerator[Any, None]:
@@ -216,29 +218,8 @@ async def single(source: Publisher[Any], optional: bool) -> Any:
     """
     chained = source if isinstance(source, (IterablePublisher, PushedChainPublisher)) and source.stages else None
     if chained is not None and not hooks.is_discarding(()) and isinstance(fold := chained.stages[-1], FoldStage):
-        step, result = fold.begin()
-        upstream: Publisher[Any]
-        if isinstance(chained, IterablePublisher):
-            upstream = IterablePublisher(chained.iterable, chained.stages[:-1], chained.name, chained.site)
-        else:
-            upstream = (
-                PushedChainPublisher(chained.source, chained.stages[:-1]) if chained.stages[1:] else chained.source
-            )
-        async with aclosing(elements(upstream, _PREFETCH)) as gathered:
-            async for element in gathered:
-                try:
-                    step(element)
-                except BaseException as error:
-                    fold.blame(error)
-                    raise
-        try:
-            folded = result()
-            if folded is None:
-                raise null_element()
-        except BaseException as error:
-            fold.blame(error)
-            raise
-        return folded
+        with awaited(chained):
+            return await _folded(chained, fold)
     found: list[Any] = []
     try:
         async with aclosing(elements(source, 1)) as arriving:  # so that a cancelled task cancels upstream at once
@@ -250,6 +231,31 @@ async def single(source: Publisher[Any], optional: bool) -> Any:
         hooks.discard_all((), found)
         raise
     return only_element(found, optional)
+
+
+async def _folded(chained: IterablePublisher[Any] | PushedChainPublisher, fold: FoldStage) -> Any:
+    """Return the result of the last stage of a chain, a fold."""
+    step, result = fold.begin()
+    upstream: Publisher[Any]
+    if isinstance(chained, IterablePublisher):
+        upstream = IterablePublisher(chained.iterable, chained.stages[:-1], chained.name, chained.site)
+    else:
+        upstream = PushedChainPublisher(chained.source, chained.stages[:-1]) if chained.stages[1:] else chained.source
+    async with aclosing(elements(upstream, _PREFETCH, observed=False)) as gathered:
+        async for element in gathered:
+            try:
+                step(element)
+            except BaseException as error:
+                fold.blame(error)
+                raise
+    try:
+        folded = result()
+        if folded is None:
+            raise null_element()
+    except BaseException as error:
+        fold.blame(error)
+        raise
+    return folded
 
 
 async def for_each(source: Publisher[T], action: Callable[[T], Awaitable[object]], concurrency: int) -> None:

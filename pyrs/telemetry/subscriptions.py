@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import copy_context
 from functools import partial
 from itertools import compress, count, takewhile
@@ -55,6 +56,7 @@ class Observation:
     Attributes:
         name: the name of the span, and of the stream in metrics.
         context: the caller's context, in which the span is the current span.
+        trace_context: OpenTelemetry's part of it.
         started: the time of the subscription.
         bounded: the number of elements requested before the demand became unbounded.
         counted: the elements before those that ``counting`` counts.
@@ -73,7 +75,8 @@ class Observation:
         self._span = trace.INVALID_SPAN
         self._guarded(partial(self._start_span, attributes))
         self.context = copy_context()
-        self.context.run(otel_context.attach, trace.set_span_in_context(self._span))
+        self.trace_context = trace.set_span_in_context(self._span)
+        self.context.run(otel_context.attach, self.trace_context)
         self._totals = None if meters is None else meters.subscribed(self)
 
     def _start_span(self, attributes: Mapping[str, Any]) -> None:
@@ -324,6 +327,27 @@ class Observer:
     def iterator(self, source: IterablePublisher[T], iterator: Generator[T, None, None]) -> Generator[T, None, None]:
         observe = self._observation_of(source)
         return iterator if observe is None else _iterate(iterator, observe)
+
+    @contextmanager
+    def awaited(self, source: Publisher[Any]) -> Iterator[None]:
+        observe = self._observation_of(source)
+        if observe is None:
+            yield
+            return
+        observation = observe()
+        observation.request(UNBOUNDED)  # that of a fold
+        outcome: tuple[str, BaseException | None] = "cancelled", None
+        token = otel_context.attach(observation.trace_context)
+        try:
+            yield
+            observation.counted = 1
+            outcome = "completed", None
+        except Exception as error:
+            outcome = "failed", error
+            raise
+        finally:
+            otel_context.detach(token)
+            observation.end(*outcome)
 
     def _observation_of(self, source: Publisher[Any]) -> Callable[[], Observation] | None:
         """Return a function that begins an Observation; None for an unobserved stream."""

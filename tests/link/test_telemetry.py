@@ -220,6 +220,56 @@ CHAINS: dict[str, Callable[[pyrs.Stream[int]], pyrs.Stream[Any]]] = {
 
 
 @pytest.mark.parametrize("chain", CHAINS)
+def test_await_of_a_folded_chain_is_a_span_of_the_fold(chain: str) -> None:
+    async def child() -> int:
+        with trace.get_tracer("test").start_as_current_span("child"):
+            return await CHAINS[chain](pyrs.range(5)).reduce(lambda _, element: record(element))
+
+    def record(element: Any) -> Any:
+        trace.get_tracer("test").start_span("of the function").end()
+        return element
+
+    asyncio.run(child())
+    found = spans()
+    function, outer = found.pop("of the function"), found.pop("child")
+    (span,) = found.values()
+    assert re.fullmatch(r"reduce at test_telemetry.py:\d+", span.name)
+    assert function.parent is not None and span.context is not None and function.parent.span_id == span.context.span_id
+    assert span.parent is not None and outer.context is not None and span.parent.span_id == outer.context.span_id
+    assert attributes(span.name)["pyrs.outcome"] == "completed"
+    assert attributes(span.name)["pyrs.elements"] == 1
+    assert value("active", stream=span.name) == 0
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_error_of_an_awaited_fold_is_recorded(chain: str) -> None:
+    def raises(*_: Any) -> Any:
+        raise ValueError("a bug")
+
+    async def main() -> None:
+        with pytest.raises(ValueError, match="a bug"):
+            await CHAINS[chain](pyrs.range(5)).reduce(raises)
+        with pytest.raises(pyrs.NoElement):
+            await CHAINS[chain](pyrs.range(0)).last()
+
+    asyncio.run(main())
+    reduced, last = EXPORTER.get_finished_spans()
+    for span, name, kind in ((reduced, "reduce", "ValueError"), (last, "last", "pyrs.errors.NoElement")):
+        assert span.name.partition(" ")[0] == name
+        assert (span.attributes or {})["pyrs.outcome"] == "failed"
+        assert [(event.attributes or {})["exception.type"] for event in span.events] == [kind]
+
+
+def test_cancelled_await_of_a_fold_is_cancelled() -> None:
+    async def main() -> None:
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(pyrs.never().checkpoint("awaited").to_list(), 0.01)
+
+    asyncio.run(main())
+    assert attributes("awaited")["pyrs.outcome"] == "cancelled"
+
+
+@pytest.mark.parametrize("chain", CHAINS)
 @pytest.mark.parametrize("terminal", TERMINAL)
 def test_every_subscription_is_one_span(terminal: str, chain: str) -> None:
     stream = CHAINS[chain](pyrs.range(5))
