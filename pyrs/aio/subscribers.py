@@ -35,7 +35,10 @@ class QueueingSubscriber(Subscriber[Any], Subscription):
             subscription.cancel()  # 2.5
             return
         self._subscription = subscription
-        self._begin()
+        if self._ended:  # cancelled since the check above, on another thread
+            self._cancel()  # type: ignore[unreachable]
+        else:
+            self._begin()
 
     def on_next(self, element: Any, /) -> None:
         if element is None:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import pyrs
+from pyrs.aio.subscribers import QueueingSubscriber
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.waiting import run_on_threads
 
@@ -54,3 +55,29 @@ def test_element_for_a_closed_loop_is_discarded_without_a_report_after_a_cancel(
     asyncio.run(main())
     assert discarded == [1]
     assert dropped.errors == []
+
+
+def test_cancel_while_a_subscription_arrives_cancels_it() -> None:
+    class Racing(QueueingSubscriber):
+        """Cancels just before the Subscription is stored, as another thread may."""
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name == "_subscription" and value is not None:
+                self.cancel()
+            super().__setattr__(name, value)
+
+        def cancel(self) -> None:
+            self._cancel()
+
+        def request(self, n: int, /) -> None:
+            raise AssertionError("cancelled")
+
+        def _begin(self) -> None:
+            """Request nothing."""
+
+        def _put(self, name: str, argument: Any = None) -> None:
+            raise AssertionError("no signal was sent")
+
+    source: TestPublisher[int] = TestPublisher()
+    source.subscribe(Racing(None))
+    source.assert_cancelled()
