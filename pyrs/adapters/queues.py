@@ -19,7 +19,7 @@ from pyrs.aio.sources import AsyncIterablePublisher
 from pyrs.aio.tasks import is_cancel
 from pyrs.api import Publisher, Subscriber
 from pyrs.operators import terminal
-from pyrs.schedulers import Scheduler, checked_scheduler, current
+from pyrs.schedulers import Scheduler, VirtualTime, checked_scheduler, current
 from pyrs.schedulers.loop import LoopScheduler
 from pyrs.stream.stream import Stream
 
@@ -168,11 +168,10 @@ def _checked_queue(queue: Any, method: str) -> None:
 
 
 def _waiting(scheduler: S) -> S:
-    """Return the scheduler; reject one whose loop the wait for a queue would block."""
-    if isinstance(scheduler, LoopScheduler):
+    """Return the scheduler; reject one whose loop or clock the wait would stop."""
+    if isinstance(scheduler, (LoopScheduler, VirtualTime)):
         raise TypeError(
-            f"scheduler must have threads, such as schedulers.pool(): {scheduler!r} would block its loop while the "
-            "queue is empty; a loop can wait for an asyncio.Queue"
+            f"scheduler must have threads, such as schedulers.pool(): the wait for the queue would block {scheduler!r}"
         )
     return scheduler
 

@@ -229,12 +229,13 @@ class TestFromQueue:
             from_queue(asyncio.Queue(), scheduler=pyrs.schedulers.inline())
         assert repr(from_queue(queue.Queue())).startswith("from_queue(<queue.Queue")
 
-    def test_a_scheduler_whose_loop_would_be_blocked_is_refused(self) -> None:
+    @pytest.mark.parametrize("create", [pyrs.schedulers.asyncio, pyrs.schedulers.VirtualTime])
+    def test_a_scheduler_that_the_wait_would_stop_is_refused(self, create: Callable[[], Any]) -> None:
         elements: queue.Queue[int] = queue.Queue()
         subscriber: TestSubscriber[int] = TestSubscriber()
 
         async def main() -> None:
-            scheduler = pyrs.schedulers.asyncio()
+            scheduler = create()
             with pytest.raises(TypeError, match=r"schedulers\.pool\(\)"):
                 from_queue(elements, scheduler=scheduler)
             with pyrs.schedulers.use(scheduler):
