@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar, overload
 
+from pyrs._core.downstream import SIGNALS, awaits_signals
 from pyrs._core.guard import GuardedProcessor, GuardedPublisher, GuardedSubscriber
-from pyrs._core.sites import is_coroutine_function
 from pyrs.api import Processor, Publisher, Subscriber
 from pyrs.stream.stream import Stream
 
@@ -13,8 +13,6 @@ __all__ = ["strict"]
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-SIGNALS = ("on_subscribe", "on_next", "on_error", "on_complete")
 
 
 @overload
@@ -68,7 +66,7 @@ def strict(party: Any, /) -> Any:
         return party
     publishes = not isinstance(party, type) and callable(getattr(party, "subscribe", None))
     subscribes = not isinstance(party, type) and all(callable(getattr(party, signal, None)) for signal in SIGNALS)
-    if subscribes and any(is_coroutine_function(getattr(party, signal)) for signal in SIGNALS):
+    if subscribes and awaits_signals(party):
         raise TypeError(
             f"party must have plain methods, and {type(party).__name__} has coroutine functions, which a guard cannot "
             "await: subscribe it to the guarded Publisher, strict(publisher).subscribe(...)"

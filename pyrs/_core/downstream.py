@@ -12,13 +12,14 @@ from typing import Any, Generic, TypeVar
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED, in_words, non_positive
 from pyrs._core.display import kind_of
+from pyrs._core.sites import is_coroutine_function
 from pyrs._core.validation import checked_integer
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import NullSignal
 
 T = TypeVar("T")
 
-_SIGNALS = ("on_subscribe", "on_next", "on_error", "on_complete")
+SIGNALS = ("on_subscribe", "on_next", "on_error", "on_complete")
 
 
 def checked_subscriber(subscriber: Subscriber[T] | None) -> Subscriber[T]:
@@ -27,10 +28,15 @@ def checked_subscriber(subscriber: Subscriber[T] | None) -> Subscriber[T]:
         raise NullSignal("subscribe(None): a Subscriber is needed", rule="1.9", party="Subscriber")
     if isinstance(subscriber, type):
         raise TypeError(f"subscriber must be a Subscriber, not {kind_of(subscriber)}")
-    for name in _SIGNALS:
+    for name in SIGNALS:
         if not callable(getattr(subscriber, name, None)):
             raise TypeError(f"subscriber must be a Subscriber: {type(subscriber).__name__} has no {name}()")
     return subscriber
+
+
+def awaits_signals(subscriber: object) -> bool:
+    """Return whether a method is a coroutine function, as in an ``AsyncSubscriber``."""
+    return any(is_coroutine_function(getattr(subscriber, name, None)) for name in SIGNALS)
 
 
 class SubscriberWrapper(Subscriber[T]):

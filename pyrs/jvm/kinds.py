@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pyrs._core.display import kind_of
+from pyrs._core.downstream import SIGNALS, awaits_signals
 from pyrs.jvm.java_objects import ObjectKind
 from pyrs.stream.stream import Maybe, Single, Stream
 
@@ -33,14 +34,17 @@ def object_kind(python_object: object) -> ObjectKind:
     """Return the kind of the Java object that stands for a Python object.
 
     Raises:
-        TypeError: the object is not a Publisher, Subscriber or Processor.
+        TypeError: the object is not a Publisher, Subscriber or Processor, or it has coroutine methods.
     """
     if isinstance(python_object, type):
         raise TypeError(f"to_jvm takes an object, not {kind_of(python_object)}: create an instance")
     publisher = callable(getattr(python_object, "subscribe", None))
-    subscriber = all(
-        callable(getattr(python_object, name, None)) for name in ("on_subscribe", "on_next", "on_error", "on_complete")
-    )
+    subscriber = all(callable(getattr(python_object, name, None)) for name in SIGNALS)
+    if subscriber and awaits_signals(python_object):
+        raise TypeError(
+            f"to_jvm takes a Subscriber with plain methods, and {type(python_object).__name__} has coroutine "
+            "functions, which the JVM cannot await: subscribe it to a stream, bridge.from_jvm(publisher).subscribe(...)"
+        )
     if publisher:
         return ObjectKind.PROCESSOR if subscriber else ObjectKind.PUBLISHER
     if subscriber:

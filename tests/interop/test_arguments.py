@@ -237,6 +237,14 @@ class TestWrongArguments:
         with pytest.raises(TypeError, match="to_jvm takes an object, not the class Watched: create an instance"):
             bridge.to_jvm(Watched)
 
+    def test_subscriber_with_coroutine_methods_is_rejected(self, bridge: Bridge) -> None:
+        class Asynchronous(TestSubscriber[Any]):
+            async def on_next(self, element: Any, /) -> None:  # type: ignore[override]
+                pass
+
+        with pytest.raises(TypeError, match="Asynchronous has coroutine functions, which the JVM cannot await"):
+            bridge.to_jvm(Asynchronous())
+
     def test_options_of_another_type_are_rejected(self, bridge: Bridge) -> None:
         options: Any
         for options in ({"exact": "yes"}, {"exact": 1}, {"hot": "no"}):
