@@ -11,6 +11,7 @@ import shutil
 import stat
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from http.client import HTTPConnection, HTTPException
@@ -83,6 +84,7 @@ def read_all(folder: Path) -> Iterator[BridgeStatus]:
         files = sorted(checked_folder(folder).glob("*.json"))
     except FileNotFoundError:
         return
+    seen: Counter[tuple[int, str]] = Counter()
     for file in files:
         try:
             found = _read_file(file)
@@ -93,9 +95,14 @@ def read_all(folder: Path) -> Iterator[BridgeStatus]:
                 file.unlink()
             continue
         try:
-            yield _fetch(found)
+            bridge = _fetch(found)
         except (OSError, HTTPException, ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
-            yield BridgeStatus(found["pid"], _clean(found["name"]), f"status cannot be read ({type(error).__name__})")
+            state = f"status cannot be read ({type(error).__name__})"
+            bridge = BridgeStatus(found["pid"], _clean(found["name"]), state)
+        seen[bridge.pid, bridge.name] += 1
+        number = seen[bridge.pid, bridge.name]
+        # The process and the name identify a bridge in the page, and its streams in the computation of rates.
+        yield bridge if number == 1 else bridge._replace(name=f"{bridge.name} ({number})")
 
 
 def _read_file(path: Path) -> dict[str, Any]:

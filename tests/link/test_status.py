@@ -198,6 +198,12 @@ def test_top_shows_the_streams_of_every_bridge(serve: Callable[..., StatusServer
     assert "Publisher 7 of the JVM" in text and "1,500" in text and "no live stream" in text
 
 
+def test_top_distinguishes_bridges_of_the_same_name(serve: Callable[..., StatusServer]) -> None:
+    for _ in range(3):
+        serve()
+    assert [bridge.name for bridge in _top.read_all(status_folder())] == ["bridge-1", "bridge-1 (2)", "bridge-1 (3)"]
+
+
 def test_top_prints_json(serve: Callable[..., StatusServer]) -> None:
     session = PlainSession()
     session.subscribe(7, TestSubscriber(2))
