@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pyrs._core.context import attach
@@ -45,7 +45,7 @@ class PublisherProbe(Publisher[T], Generic[T]):
 
             publisher = empty()
         self._publisher: Publisher[T] = checked_publisher(publisher, "publisher")
-        self._lock = Lock()
+        self._lock = RLock()  # reentrant: a finalizer may cancel or request while the lock is held
         self.subscribe_count = 0
         self.cancel_count = 0
         self.requests: list[int] = []

@@ -29,6 +29,22 @@ def test_probe_records_subscriptions_requests_and_cancels() -> None:
     assert subscriber.assert_rules().elements == [0, 1, 2]
 
 
+def test_finalizer_can_cancel_while_a_probe_records_a_request() -> None:
+    probe = PublisherProbe[int](pyrs.never())
+    abandoned, live = TestSubscriber[int](), TestSubscriber[int]()
+
+    class Requests(list[int]):
+        def append(self, n: int) -> None:
+            abandoned.cancel()  # the collector may run a finalizer here
+            super().append(n)
+
+    for subscriber in (abandoned, live):
+        probe.subscribe(subscriber)
+    probe.requests = Requests()
+    run_on_threads(lambda: live.request(1))
+    probe.assert_requested().assert_cancelled()
+
+
 def test_probe_without_a_publisher_completes() -> None:
     probe = PublisherProbe[int]()
     assert pyrs.error(OSError()).on_error_resume(probe.stream()).collect() == []
