@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -573,8 +572,8 @@ def test_exception_of_a_coroutine_function_signals_on_error() -> None:
 
 
 @pytest.fixture
-def emitter() -> Iterator[pyrs.Emitter[Any]]:
-    yield create_and_subscribe()[1]
+def emitter() -> pyrs.Emitter[Any]:
+    return create_and_subscribe()[1]
 
 
 def test_wrong_arguments_raise(emitter: pyrs.Emitter[Any]) -> None:
