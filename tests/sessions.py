@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 QUIET = {
@@ -16,6 +17,19 @@ QUIET = {
 }
 
 
+SHORT_PYTHON = str(Path(__file__).with_name("spark_python"))
+
+
+def python_of_workers() -> dict[str, str]:
+    """Return the environment variables with which Spark runs its Python workers in the environment of the tests.
+
+    ``tests/spark_python`` starts the workers, except with ``make test-all``.
+    """
+    if "PYRS_CAMPAIGN" in os.environ:
+        return {"PYSPARK_PYTHON": sys.executable}
+    return {"PYSPARK_PYTHON": SHORT_PYTHON, "PYRS_TEST_PYTHON": sys.executable}
+
+
 def short_query_settings() -> dict[str, str]:
     """Return settings that save a fifth of the CPU time of short queries; none with ``make test-all``.
 
@@ -25,7 +39,7 @@ def short_query_settings() -> dict[str, str]:
     if "PYRS_CAMPAIGN" in os.environ:
         return {}
     settings = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-    if os.environ.get("PYSPARK_PYTHON") == sys.executable:  # another interpreter may lack the tests
+    if os.environ.get("PYSPARK_PYTHON") == SHORT_PYTHON:  # another interpreter may lack the tests
         settings["spark.python.daemon.module"] = "tests.spark_daemon"
     return settings
 

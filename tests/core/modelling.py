@@ -14,7 +14,9 @@ from tests.rounds import rounds
 
 __all__ = ["DEMANDS", "NUMBERS", "WAYS", "Counting", "agrees", "quick"]
 
-quick = settings(max_examples=rounds(100), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+quick = settings(
+    max_examples=rounds(100), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 NUMBERS = st.lists(st.integers(-3, 9), max_size=12)
 DEMANDS = st.lists(st.sampled_from([1, 1, 2, 3, 100, pyrs.UNBOUNDED]), max_size=8)

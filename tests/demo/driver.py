@@ -22,7 +22,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from tests.sessions import spark_session
+from tests.sessions import python_of_workers, spark_session
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 600.0
@@ -201,7 +201,7 @@ def environment() -> dict[str, str]:
     options for a driver. ``PYSPARK_PYTHON`` is set, because the shared driver starts before a program could set it.
     """
     inherited = {name: value for name, value in os.environ.items() if name != "JAVA_TOOL_OPTIONS"}
-    return {**inherited, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
+    return {**inherited, "PYTHONPATH": str(ROOT), **python_of_workers()}
 
 
 class _Answers:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,14 +10,13 @@ from typing import Any
 
 import pytest
 
-from tests.sessions import spark_session
+from tests.sessions import python_of_workers, spark_session
 from tests.spark.gates import Gates
 from tests.spark.jobs import JOB_DEADLINE, active_jobs
 from tests.spark.keyed_events import ROCKSDB
 from tests.waiting import eventually
 
-# Python workers run in the environment of the tests.
-os.environ["PYSPARK_PYTHON"] = sys.executable
+os.environ.update(python_of_workers())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.sessions import python_of_workers
 from tests.spark.versions import NEEDED, has_pyspark, needs_pyspark
 
 pytest.importorskip("grpc", reason="Spark Connect needs grpcio")
@@ -25,7 +26,7 @@ def results() -> Any:
     }
     done = subprocess.run(
         [sys.executable, "-m", "tests.spark.over_connect"],
-        env={**environment, "PYSPARK_PYTHON": sys.executable},
+        env={**environment, **python_of_workers()},
         capture_output=True,
         text=True,
         timeout=580,  # a busy machine needs several times the 100 seconds that an idle one takes

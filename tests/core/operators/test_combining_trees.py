@@ -91,7 +91,9 @@ def sources_of(hidden: Wrap, threaded: Wrap) -> Sources:
     }
 
 
-many = settings(max_examples=rounds(240), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+many = settings(
+    max_examples=rounds(240), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 
 @many
