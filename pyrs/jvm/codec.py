@@ -67,10 +67,9 @@ class LinkReferences(References, Codec):
     def own(self, value: object) -> int:
         return self.session.handles.own(value)
 
-    def disown(self, carried: Iterable[object]) -> None:
-        for each in carried:
-            if type(each) is int:
-                self.session.handles.released(each, 1)
+    def disown(self, carried: Iterable[object]) -> list[object]:
+        released = [self.session.handles.released(each, 1) for each in carried if type(each) is int]
+        return [target for target in released if target is not None]
 
     def home(self, value: object) -> tuple[int, int, object] | None:
         found = self.java_handle(value)

@@ -41,8 +41,8 @@ class PlainCodec:
     def batch_decoder(self) -> Callable[[bytes], tuple[list[Any], Exception | None]]:
         return lambda body: (self.decode(body), None)
 
-    def disown(self, carried: Iterable[object]) -> None:
-        pass
+    def disown(self, carried: Iterable[object]) -> list[object]:
+        return []
 
     def discard(self, body: bytes) -> None:
         pass

@@ -1,4 +1,4 @@
-"""The tables of a link stay correct if a finalizer uses them inside one of their methods."""
+"""Finalizers of the user: inside the methods of a link's tables, and on the threads of a link."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import sys
 import threading
 from collections.abc import Callable
 from types import FrameType as PythonFrame
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from interleaving import Stepped
 
+from pyrs.jvm.codec import LinkReferences
 from pyrs.jvm.link.handles import Handles
 from pyrs.jvm.values.errors import Originals
 from tests.waiting import DEADLINE
@@ -129,3 +132,25 @@ def test_finalizer_inside_keep_loses_no_error() -> None:
 
     run_after_each_call(Originals, lambda: originals.keep(ValueError()), use)
     assert len(originals) == 3 == len(originals._numbers)
+
+
+def test_finalizers_of_unwritten_elements_run_after_the_write() -> None:
+    """A finalizer that blocks must not keep the role of the writer, for which every stream would wait."""
+    session = Stepped()
+    session.codec = LinkReferences(session, SimpleNamespace(is_java_object=lambda value: False), SimpleNamespace())
+    written: list[bool] = []
+
+    class Finalized:
+        def __del__(self) -> None:
+            written.append(not session.outbox._writing.locked())
+
+    stream = session.subscribe_peer(7)
+    stream.on_subscribe(SimpleNamespace(request=lambda n: None, cancel=lambda: None))
+    stream.requested(10)
+    session.run()
+    stream.on_next(Finalized())
+    stream.on_next([Finalized(), Finalized()])
+    stream.cancelled()
+    session.run()
+    assert written == [True] * 3
+    assert len(session.handles) == 0

@@ -162,7 +162,7 @@ class Batches:
             del self._encoded[: len(parts)]
         return batch
 
-    def discard(self, disown: Callable[[list[object]], None]) -> None:
+    def discard(self, disown: Callable[[list[object]], object]) -> None:
         """Remove all elements without writing them; pass their handles to ``disown``."""
         parts = self._encoded[:]
         for part in parts:

@@ -18,10 +18,11 @@ class Codec(Protocol):
     def batch_decoder(self) -> Callable[[Body], tuple[list[Any], Exception | None]]:
         """Return a decoder of NEXT bodies for one stream; see ``decode_entries``."""
 
-    def disown(self, carried: Iterable[object]) -> None:
+    def disown(self, carried: Iterable[object]) -> list[object]:
         """Release the handles of this side in a value that is not sent.
 
-        They are the ints among the value's references.
+        They are the ints among the value's references. Returns the objects that the peer no longer references, to be
+        dropped where user code may run.
         """
 
     def discard(self, body: Body) -> None:

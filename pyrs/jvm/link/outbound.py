@@ -321,7 +321,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         # RELEASE may be sent for them.
         self._large_references = []
         if self._cancelled or self._sent_terminal:
-            self._batches.discard(self._session.codec.disown)
+            self._discard()
             self._session.streams.pop(self.id, None)
             return b"", False
         terminal = self._terminal
@@ -343,16 +343,27 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             return b"", False
         return self._last(terminal)
 
+    def _discard(self) -> None:
+        """Drop the elements that are not written.
+
+        A worker drops their objects, because a finalizer may block, and this thread has the writer's role.
+        """
+        disown = self._session.codec.disown
+        released: list[object] = []
+        try:
+            self._batches.discard(lambda carried: released.extend(disown(carried)))
+        finally:
+            self._session.release(released)
+
     def _refuse(self, size: int) -> tuple[FrameBytes, bool]:
         """Send an error instead of an element that is too large.
 
         The elements after it are dropped. An ``on_complete`` that the Publisher has already signalled is not forwarded,
         because an element is missing. The element is still in ``_batches``, so that a RecursionError changes nothing.
         """
-        codec = self._session.codec
         error = ConversionError(f"an element of {size} bytes is too large: the limit of a message is 1 GiB")
-        terminal = codec.encode_error(error)
-        self._batches.discard(codec.disown)
+        terminal = self._session.codec.encode_error(error)
+        self._discard()
         if self._terminal is None:
             self._terminal = terminal
             self._session.schedule(self)  # the drain loop cancels upstream

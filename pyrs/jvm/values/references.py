@@ -36,7 +36,7 @@ class References(Protocol):
     def own(self, value: object) -> int:
         """Return the handle of a local object, counted as sent once more."""
 
-    def disown(self, carried: Iterable[object]) -> None:
+    def disown(self, carried: Iterable[object]) -> object:
         """Undo one ``own`` for each int among the references of a value that is not sent."""
 
     def kind_of(self, value: object) -> int:
