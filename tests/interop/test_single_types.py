@@ -83,6 +83,24 @@ def test_stage_receives_a_mono_as_a_stream(bridge: Bridge) -> None:
     assert seen == [pyrs.Stream]
 
 
+@pytest.mark.parametrize(
+    ("java_type", "create"),
+    [
+        (MONO, lambda library: library.just(5)),
+        (f"{RX}.Single", lambda library: library.just(5)),
+        (f"{RX}.Maybe", lambda library: library.just(5)),
+        ("java.util.concurrent.CompletableFuture", lambda library: library.completedFuture(5)),
+        ("io.smallrye.mutiny.Uni", lambda library: library.createFrom().item(5)),
+        ("io.smallrye.mutiny.Multi", lambda library: library.createFrom().item(5)),
+    ],
+)
+def test_stage_of_a_flux_may_return_another_type_of_java(bridge: Bridge, java_type: str, create: Any) -> None:
+    """Each is a Publisher in Python, but only Mono is one that ``transform`` takes."""
+    one = bridge.from_jvm(create(bridge.java_class(java_type)))
+    flux = bridge.java_class(FLUX).range(1, 3).transform(bridge.to_jvm_stage(lambda stream: one))
+    assert bridge.from_jvm(flux).collect(timeout=DEADLINE) == [5]
+
+
 @pytest.mark.parametrize("java_type", [MONO, f"{RX}.Single", f"{RX}.Maybe", f"{RX}.Completable"])
 def test_from_jvm_forwards_the_error(bridge: Bridge, java_type: str) -> None:
     failed = bridge.java_class(java_type).error(bridge.java_class("java.lang.IllegalStateException")("planned"))

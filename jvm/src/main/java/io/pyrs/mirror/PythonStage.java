@@ -3,6 +3,7 @@ package io.pyrs.mirror;
 import io.pyrs.PeerReference;
 import io.pyrs.invoke.HotPublishers;
 import io.pyrs.invoke.Invocation;
+import io.pyrs.invoke.SingleTypes;
 import io.pyrs.link.session.Families;
 import io.pyrs.link.session.Session;
 import io.pyrs.link.session.StreamOptions;
@@ -50,7 +51,7 @@ public final class PythonStage extends PythonFunction {
             if (exported != 0 && arguments.length == 1 && HotPublishers.isHot(arguments[0])) {
                 sent = new Object[] {arguments[0], true};
             }
-            return fit(sendCall(sent, Conversion.AUTO), resultOptions, method.getReturnType());
+            return fit(sendCall(sent, Conversion.AUTO), resultOptions, resultType(method, arguments[0]));
         } finally {
             if (exported != 0) {
                 session.handles().disown(exported);
@@ -62,9 +63,17 @@ public final class PythonStage extends PythonFunction {
         return value instanceof Publisher || value instanceof Flow.Publisher;
     }
 
-    private static Object fit(Object answer, StreamOptions options, Class<?> wanted)
-            throws ReflectiveOperationException {
-        Object result = answer;
+    /** Returns the type of the result. An interface such as Function names none: the result has the argument's family. */
+    private static Class<?> resultType(Method method, Object argument) {
+        Class<?> declared = method.getReturnType();
+        if (declared != Object.class || argument instanceof Publisher == argument instanceof Flow.Publisher) {
+            return declared;
+        }
+        return argument instanceof Publisher ? Publisher.class : Flow.Publisher.class;
+    }
+
+    private static Object fit(Object answer, StreamOptions options, Class<?> wanted) throws Throwable {
+        Object result = SingleTypes.toPublisher(answer);
         if (result instanceof PythonProcessor) {
             result = ((PythonProcessor) result).publisher();
         }
