@@ -82,6 +82,9 @@ public class ElementType {
     public Object from(Object value) {
         Object result = value == null ? null : conversion.apply(value);
         if (result == null && value != null) {
+            if (component != Object.class && component.isInstance(value)) {
+                return value; // a Java object that Python received by reference and returns
+            }
             throw new ConversionException("a Python " + pythonName(value) + " does not fit " + name + detail(value));
         }
         return result;
@@ -130,13 +133,17 @@ public class ElementType {
             if (!type.isInstance(value)) {
                 return null;
             }
-            if (value instanceof List) {
-                ((List<Object>) value).replaceAll(content::from);
-                return value;
+            Collection<Object> members = (Collection<Object>) value;
+            Collection<Object> converted =
+                    value instanceof Set ? new LinkedHashSet<>() : new ArrayList<>(members.size());
+            boolean changed = false;
+            for (Object each : members) {
+                Object member = content.from(each);
+                changed |= member != each;
+                converted.add(member);
             }
-            Set<Object> result = new LinkedHashSet<>();
-            ((Collection<Object>) value).forEach(each -> result.add(content.from(each)));
-            return result;
+            // The value may be a Java object of the user that returns, so its members are not replaced.
+            return changed ? converted : value;
         });
     }
 

@@ -1,6 +1,7 @@
 package io.pyrs.value;
 
 import static org.testng.Assert.assertEquals;
+import static org.testng.Assert.assertSame;
 import static org.testng.Assert.assertTrue;
 import static org.testng.Assert.expectThrows;
 
@@ -10,6 +11,7 @@ import java.nio.ByteBuffer;
 import java.time.OffsetDateTime;
 import java.time.ZoneId;
 import java.time.ZoneOffset;
+import java.util.ArrayDeque;
 import java.util.Date;
 import java.util.List;
 import java.util.Optional;
@@ -112,6 +114,36 @@ public class ElementTypeTest {
                 .getMessage();
         String inner = type.contains("<") ? type.substring(type.indexOf('<') + 1, type.length() - 1) : type;
         assertTrue(message.contains(inner) && message.contains(python), message);
+    }
+
+    @DataProvider
+    public Object[][] returning() {
+        return new Object[][] {
+            {"java.lang.Integer", 7},
+            {"int", 7},
+            {"java.lang.Float", 0.5f},
+            {"java.nio.ByteBuffer", ByteBuffer.allocate(1)},
+            {"java.util.Date", new Date(0)},
+            {"long[]", new long[] {1}},
+            {"java.util.List<java.lang.Integer>", List.of(1)},
+            {"java.util.Collection<java.lang.Integer>", new ArrayDeque<>(List.of(1, 1))},
+            {"java.util.Set<java.lang.Short>", Set.of((short) 1)},
+        };
+    }
+
+    /** A Java object that Python received by reference and returns already has the type. */
+    @Test(dataProvider = "returning")
+    public void objectOfTheTypeIsUnchanged(String type, Object value) {
+        assertSame(ElementType.of(type, null).from(value), value);
+    }
+
+    @Test
+    public void membersAreConvertedInACopy() {
+        List<Object> list = ValueRows.list(1L, 2L);
+        assertEquals(ElementType.of("java.util.List<java.lang.Integer>", null).from(list), List.of(1, 2));
+        assertEquals(list, List.of(1L, 2L));
+        Object fixed = ElementType.of("java.util.List<java.lang.Integer>", null).from(List.of(1L, 2L));
+        assertEquals(fixed, List.of(1, 2));
     }
 
     @Test
