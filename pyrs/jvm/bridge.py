@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from pyrs._core.sites import Site, assembly_site
-from pyrs._core.validation import checked_callable, checked_natural, checked_seconds
+from pyrs._core.validation import checked_callable, checked_natural, checked_seconds, checked_timeout
 from pyrs.errors import LinkBroken, LinkClosed
 from pyrs.jvm.classes import JavaClass
 from pyrs.jvm.codec import LinkReferences
@@ -525,7 +525,11 @@ class Bridge:
 
         Returns:
             True if everything ended within the deadline.
+
+        Raises:
+            ValueError: ``deadline_seconds`` is negative or not finite. The bridge stays open.
         """
+        deadline_seconds = checked_timeout(deadline_seconds, "deadline_seconds")
         self._abandoned = True
         if self._status is not None:
             self._status.close()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf, nan
 from typing import Any
+
+import pytest
 
 import pyrs
 from pyrs import jvm
@@ -38,3 +41,15 @@ def test_two_bridges_are_independent(machine: tuple[Callable[..., jvm.Bridge], J
         assert second.from_jvm(published).collect(timeout=DEADLINE) == [0, 1, 2]
         first.close()
         assert second.from_jvm(flux).take(3).collect(timeout=DEADLINE) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("deadline", [-1, inf, nan, None, "5"])
+def test_invalid_deadline_of_close_leaves_the_bridge_open(
+    machine: tuple[Callable[..., jvm.Bridge], Java], deadline: Any
+) -> None:
+    connect, _ = machine
+    with connect() as bridge:
+        with pytest.raises((TypeError, ValueError), match="deadline_seconds must be "):
+            bridge.close(deadline)
+        assert bridge.value_of(bridge.java_class("java.util.List").of(1)) == [1]
+        assert bridge.close(1e12)
