@@ -6,6 +6,7 @@ import hashlib
 import os
 import urllib.error
 import urllib.request
+from http.client import HTTPException
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,7 +63,7 @@ def cached_jar(jar: Jar, folder: Path, needed_by: str) -> Path:
     try:
         with urllib.request.urlopen(address, timeout=_TIMEOUT) as response:
             content: bytes = response.read(_LARGEST)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, HTTPException) as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         raise JvmUnavailable(
             f"{needed_by} needs {jar.name}: it is not in {file.parent}, and {address} cannot be read ({reason}). "
