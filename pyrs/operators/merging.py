@@ -57,8 +57,8 @@ class _FlatMapRun(Coordinator[Any]):
     """Subscribes to the inner streams and emits their elements in turns.
 
     An inner stream over an iterable is pulled in the drain loop, on demand; any other has a bounded queue. An inner
-    stream adds itself to the queue ``_ready`` when it has a signal, so that idle ones cost nothing. That queue is
-    bounded: one entry for each buffered element and each terminal signal.
+    stream adds itself to the queue ``_ready`` when it has a signal, so that idle ones cost nothing. It has at most one
+    entry in both queues: an entry for each signal would remain as long as its buffer is never empty.
     """
 
     _passes = True  # an element may bypass the queue of its inner stream
@@ -114,8 +114,17 @@ class _FlatMapRun(Coordinator[Any]):
 
     def notice(self, inner: _Pulled | _Pushed) -> None:
         """Record that an inner stream has a signal, on any thread."""
-        self._ready.append(inner)
+        if inner.unqueued:
+            self._queue(inner, self._ready)
         self.wake()
+
+    def _queue(self, inner: _Pulled | _Pushed, queue: deque[_Pulled | _Pushed]) -> None:
+        """Append an inner stream to a queue, unless it is in one already."""
+        try:
+            del inner.unqueued[0]
+        except IndexError:
+            return
+        queue.append(inner)
 
     def _advance(self) -> None:
         ready, waiting = self._ready, self._without_demand
@@ -128,14 +137,13 @@ class _FlatMapRun(Coordinator[Any]):
                 inner = ready.popleft()
             else:
                 break
+            inner.unqueued.append(True)  # before its signals are read: a later signal queues it again
             ended = inner.ended  # read first: if it is true, no more elements are added
             if inner.has_elements():
                 if demand:
                     inner.emit_up_to(min(demand, self._prefetch))
-                    if self._live:  # otherwise ``_release`` has emptied the queue
-                        ready.append(inner)  # its next turn follows those of the others
-                else:
-                    waiting.append(inner)
+                if self._live:  # otherwise ``_release`` has emptied the queues
+                    self._queue(inner, ready if demand else waiting)  # its next turn follows those of the others
             elif ended and inner in self._inners:
                 self._inners.remove(inner)
                 if inner.error is not None:
@@ -250,9 +258,17 @@ class _Outer(Input[Any]):
 
 
 class _Pushed(QueuedInput[Any]):
-    """An inner stream with a bounded queue for the drain loop."""
+    """An inner stream with a bounded queue for the drain loop.
+
+    Attributes:
+        unqueued: empty while the stream is in a queue of its owner; the thread that deletes the item queues it.
+    """
 
     _owner: _FlatMapRun
+
+    def __init__(self, owner: _FlatMapRun, prefetch: int, *, passes: bool) -> None:
+        super().__init__(owner, prefetch, passes=passes)
+        self.unqueued = [True]
 
     def has_elements(self) -> bool:
         """Return whether there is a buffered element."""
@@ -271,6 +287,7 @@ class _Pulled:
 
     def __init__(self, owner: _FlatMapRun, source: IterablePublisher[Any]) -> None:
         self._owner = owner
+        self.unqueued = [True]  # as in ``_Pushed``
         self._chain: Chain[Any] | None = None
         self.error: BaseException | None = None
         try:

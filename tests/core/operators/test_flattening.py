@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import tracemalloc
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -319,6 +320,21 @@ class TestFlatMap:
         pyrs.just(1, 2, 3).flat_map(lambda n: pyrs.from_iterable(itertools.repeat(n)), prefetch=2).subscribe(subscriber)
         subscriber.request(12)
         subscriber.assert_elements(1, 1, 2, 2, 3, 3, 1, 1, 2, 2, 3, 3).cancel()
+
+    def test_memory_does_not_grow_with_the_elements_of_a_buffer_that_is_never_empty(self) -> None:
+        def receive(count: int) -> None:
+            inner = pyrs.range(count).do_on_request(lambda n: None)  # pushed: not pulled on demand
+            stream = pyrs.just(0).flat_map(lambda _: inner)
+            subscription = stream.subscribe(on_next=lambda _: subscription.request(1), request=0)
+            subscription.request(1)
+
+        receive(100)  # allocates what remains after the first use
+        tracemalloc.start()
+        try:
+            receive(20_000)
+            assert tracemalloc.get_traced_memory()[1] < 50_000
+        finally:
+            tracemalloc.stop()
 
     def test_inner_error_cancels_the_other_inner_streams(self, dropped: Any) -> None:
         good, bad, outer = TestPublisher[int](), TestPublisher[int](), TestPublisher[Any]()
