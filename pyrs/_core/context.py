@@ -92,14 +92,14 @@ def attach(source: Publisher[T], subscriber: Subscriber[T]) -> None:
 
     This includes the signals of a third-party Publisher.
     """
+    if _is_marked(source, "wraps_source"):
+        source = cast("Any", source).source  # bypasses a Stream, which checks and observes the Subscribers of users
     source.subscribe(subscriber if _is_marked(source, "carries_context") else in_context(subscriber))
 
 
 def attach_safely(source: Publisher[T], subscriber: Subscriber[T]) -> None:
     """Attach; signal an exception of ``subscribe`` as an error of the source (§1.9)."""
     try:
-        if _is_marked(source, "wraps_source"):
-            source = cast("Any", source).source  # bypasses a Stream, which checks the Subscribers of users
         attach(source, subscriber)
     except BaseException as error:
         if hooks.is_exit(error):

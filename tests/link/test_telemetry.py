@@ -453,9 +453,20 @@ def test_stream_of_the_link_calls_the_subscriber_directly() -> None:
     subscriber.cancel()
 
 
-def test_inner_streams_are_not_recorded() -> None:
-    pyrs.range(3).flat_map(lambda n: pyrs.just(n).map(str)).checkpoint("outer").collect()
-    assert list(spans()) == ["outer"]
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda inner: pyrs.range(3).flat_map(lambda n: inner),
+        lambda inner: pyrs.range(3).filter_when(lambda n: inner),
+        lambda inner: pyrs.range(3).delay_until(lambda n: inner),
+        lambda inner: pyrs.defer(lambda: inner),
+        lambda inner: pyrs.error(OSError("planned")).retry_when(lambda errors: inner),
+    ],
+    ids=["flat_map", "filter_when", "delay_until", "defer", "retry_when"],
+)
+def test_inner_streams_are_not_recorded(build: Callable[[pyrs.Stream[Any]], pyrs.Stream[Any]]) -> None:
+    build(pyrs.just(1).map(str)).checkpoint("outer").materialize().collect()
+    assert [span.name for span in EXPORTER.get_finished_spans()] == ["outer"]
 
 
 def test_publishers_still_recognize_a_second_subscription() -> None:
