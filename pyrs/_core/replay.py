@@ -13,6 +13,9 @@ from pyrs.errors import NullSignal
 
 T = TypeVar("T")
 
+_TURN = 256
+"""The number of elements that one Subscriber receives before the others get theirs."""
+
 
 class _Node(Generic[T]):
     """An element of the history. Each Subscriber refers to the last one it received."""
@@ -132,9 +135,11 @@ class ReplayHub(Hub[T]):
         self.wake_here()
 
     def _feed(self, subscription: HubSubscription[T]) -> None:
-        """Signal the demanded elements, with the turn."""
+        """Signal up to ``_TURN`` demanded elements, with the turn."""
         node = subscription.position
-        while node is not None:
+        if node is None:
+            return
+        for _ in range(_TURN):
             ended = self._ended  # read first: if it is true, the last element is already linked
             node = node.following
             if node is None:
@@ -151,6 +156,7 @@ class ReplayHub(Hub[T]):
                 self._subscriber_raised(subscription, error)
             if subscription._interrupted:
                 return  # 1.8, 3.9
+        self._again = True  # first the others: elements may be added as fast as this Subscriber receives them
 
     def _drain(self) -> None:
         for each in self._subscriptions:

@@ -1,4 +1,4 @@
-"""The buffers of sinks whose Subscriber cancels after termination."""
+"""The buffers of sinks: a cancel after termination, and the turns of several Subscribers."""
 
 from __future__ import annotations
 
@@ -69,3 +69,22 @@ def test_error_that_a_unicast_sink_delivers_is_not_reported(dropped: Any) -> Non
     assert subscriber.error is error
     subscriber.cancel()
     assert dropped.errors == []
+
+
+@pytest.mark.parametrize("make", [sinks.multicast, sinks.replay])
+def test_subscriber_that_emits_for_each_element_does_not_starve_the_others(make: Callable[[], Sink[Any]]) -> None:
+    sink, numbers = make(), range(2_000)
+    received: list[int] = []
+    received_before_the_last: list[int] = []
+
+    def emit_next(n: int) -> None:
+        if n + 1 in numbers:
+            sink.emit(n + 1)
+        else:
+            received_before_the_last.extend(received)
+
+    sink.stream.subscribe(on_next=emit_next)
+    sink.stream.subscribe(on_next=received.append)
+    sink.emit(0)
+    assert len(received_before_the_last) > 1_000
+    assert received == [*numbers]
