@@ -140,8 +140,9 @@ class Input(Subscriber[T]):
 
     def fail(self, error: BaseException) -> None:
         """Cancel the upstream and end as if it had failed with this error."""
+        cancelled = self._cancelled
         self.cancel()
-        self._cancelled = False  # the owner receives the error
+        self._cancelled = cancelled  # unless the owner has cancelled, it receives the error
         self._end(error)
 
     def _drop_error(self) -> None:

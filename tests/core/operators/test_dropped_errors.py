@@ -1,4 +1,4 @@
-"""An error that waits behind undelivered elements is reported if the Subscriber cancels, and only then."""
+"""An error that the Subscriber does not receive because it has cancelled is reported as dropped, once."""
 
 from __future__ import annotations
 
@@ -178,3 +178,40 @@ def test_error_that_reaches_several_inputs_is_reported_once(build: Build) -> Non
     source.error(error)
     subscriber.request(9)
     assert subscriber.error is error
+
+
+CALLING: dict[str, Callable[[pyrs.Stream[int], Callable[..., Any]], pyrs.Publisher[Any]]] = {
+    "buffer_when": lambda s, function: s.buffer_when(pyrs.just(1), function),
+    "concat_map": lambda s, function: s.concat_map(function),
+    "expand": lambda s, function: s.expand(function, depth_first=True),
+    "flat_map": lambda s, function: s.flat_map(function),
+    "flat_map_sequential": lambda s, function: s.flat_map_sequential(function),
+    "group_by": lambda s, function: s.group_by(function),
+    "map": lambda s, function: s.map(function),
+    "merge_comparing": lambda s, function: s.merge_comparing(pyrs.just(1), key=function),
+    "on_backpressure_buffer": lambda s, function: s.on_backpressure_buffer(1, "drop_latest", function),
+    "on_backpressure_drop": lambda s, function: s.on_backpressure_drop(function),
+    "on_backpressure_reduce": lambda s, function: s.on_backpressure_reduce(function),
+    "switch_map": lambda s, function: s.switch_map(function),
+    "window_when": lambda s, function: s.window_when(pyrs.just(1), function),
+    "zip": lambda s, function: s.zip([1], combine=function),
+}
+
+
+@pytest.mark.parametrize("build", CALLING.values(), ids=CALLING)
+def test_exception_of_a_function_that_has_cancelled_is_reported(
+    build: Callable[[pyrs.Stream[int], Callable[..., Any]], pyrs.Publisher[Any]], dropped: Any
+) -> None:
+    error, cancels = ValueError("after the cancel"), list[None]()
+    source, subscriber = TestPublisher[int](), TestSubscriber[Any](0)
+
+    def cancel_and_raise(*_: object) -> Any:
+        cancels.append(subscriber.cancel())
+        raise error
+
+    build(source.stream(), cancel_and_raise).subscribe(subscriber)
+    subscriber.request(1)
+    source.next(1)
+    if not cancels:  # on_backpressure_*, for an element without demand
+        source.next(2, 3)
+    assert dropped.take() == [error]
