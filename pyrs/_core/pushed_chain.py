@@ -452,7 +452,7 @@ class ConsumingChainSubscriber(PushedChainSubscriber, IteratorConsumer[Any]):
         taken = 0
         for taken, element in enumerate(islice(iterator, limit), 1):  # noqa: B007 - returned
             self.on_next(element)
-            if not self._open:
+            if not self._open or self._interrupted:
                 break
         return taken
 

@@ -210,7 +210,7 @@ class _BackpressureBufferRun(Coordinator[Any]):
     def _advance(self) -> None:
         source = self._input
         ended = source.ended  # read first: if it is true, the buffer contains all remaining elements
-        while self._live and self._demand() > 0:
+        while not self._interrupted and self._demand() > 0:
             try:
                 element = source.elements.popleft()
             except IndexError:  # upstream may remove the oldest element at any time

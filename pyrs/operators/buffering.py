@@ -330,7 +330,7 @@ class _BufferTimeRun(Coordinator[list[Any]]):
     def _advance(self) -> None:
         source = self._input
         self._due = self._timer.claim() or self._due
-        while self._live:
+        while not self._interrupted:
             ended = source.ended  # read first: if it is true, the queue contains all remaining elements
             self._fill()
             chunk, ended = self._chunk, ended and not source.elements

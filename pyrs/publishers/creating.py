@@ -250,7 +250,7 @@ class _CreateRun(Coordinator[Any]):
     def _advance(self) -> None:
         closed = self._closed  # read first: if it is true, the queue contains all remaining elements
         # A test of the queue would not prevent the IndexError: a push may remove the newest element at any time.
-        while self._live and self._demand() > 0:
+        while not self._interrupted and self._demand() > 0:
             try:
                 element = self._elements.popleft()
             except IndexError:

@@ -175,3 +175,11 @@ def test_debounce_emits_no_element_after_a_non_positive_request() -> None:
     source.next(1)
     time.advance_by(4)
     subscriber.assert_elements(1, 2).assert_error(NonPositiveRequest)
+
+
+def test_non_positive_request_is_rejected_while_each_list_requests_the_next() -> None:
+    subscriber: TestSubscriber[Any] = TestSubscriber(pyrs.UNBOUNDED)
+    source = Endless(lambda: subscriber.request(0))
+    pyrs.Stream(source).buffer(2, seconds=HOUR).subscribe(subscriber)
+    subscriber.assert_elements([1, 2], [3, 4]).assert_error(NonPositiveRequest)
+    assert source.emitted < 10

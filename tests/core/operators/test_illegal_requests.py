@@ -23,6 +23,7 @@ def numbers() -> pyrs.Stream[int]:
 
 SOURCES: dict[str, Callable[[], pyrs.Stream[int]]] = {
     "iterable": numbers,
+    "range": lambda: pyrs.range(LONG),
     "publisher": lambda: Counting.of(numbers()).stream(),
 }
 OPERATORS: dict[str, Callable[[pyrs.Stream[Any]], pyrs.Stream[Any]]] = {
@@ -59,6 +60,7 @@ CALLED_BACK: dict[str, Callable[[pyrs.Stream[Any]], pyrs.Stream[Any]]] = {
     **OPERATORS,
     "no operator": lambda s: s,
     "map": lambda s: s.map(str),
+    "handle and map": lambda s: s.do_on_request(lambda n: None).handle(lambda n, sink: sink.next(n)).map(str),
     "publish_on": lambda s: s.publish_on(schedulers.inline()),
     "subscribe_on": lambda s: s.subscribe_on(schedulers.inline()),
     "share": lambda s: s.share(),
