@@ -270,3 +270,32 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
             self.post_end(self._fail, error)
         else:
             self.wake_here()
+
+
+class TurnTaker(Coordinator[R]):
+    """A Coordinator whose tasks leave the thread to other tasks of the executor.
+
+    With ``_turns``, ``_advance`` sets ``_more`` and returns after ``TURN`` elements. The next task emits the rest.
+    """
+
+    def __init__(
+        self,
+        subscriber: Subscriber[R],
+        operator: Operator[Any],
+        execute: Callable[[Callable[[], None]], object] | None = None,
+    ) -> None:
+        super().__init__(subscriber, operator, execute)
+        self._turns = execute is not None
+        self._more = False
+
+    def _has_work(self) -> bool:
+        return self._again and not self._more
+
+    def _after_drain(self) -> None:
+        if not self._more:  # else do not write: the next drain may be running on another thread
+            return
+        self._more = False
+        if self._live:
+            self.wake()  # after the tasks that wait for the thread
+        else:
+            self.wake_here()  # a cancel arrived while the drain loop was running

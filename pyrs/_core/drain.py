@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 A = TypeVar("A")
 R = TypeVar("R")
+
+TURN: Final = 256
+"""The number of elements emitted in sequence before other tasks or Subscribers get a turn."""
 
 
 class DrainLoop(ABC):

@@ -8,13 +8,11 @@ from threading import get_ident
 from typing import Any, Generic, TypeVar
 
 from pyrs._core import hooks
+from pyrs._core.drain import TURN
 from pyrs._core.hub import EMITTING, IDLE, OK, EmitResult, Hub, HubSubscription
 from pyrs.errors import NullSignal
 
 T = TypeVar("T")
-
-_TURN = 256
-"""The number of elements that one Subscriber receives before the others get theirs."""
 
 
 class _Node(Generic[T]):
@@ -135,11 +133,11 @@ class ReplayHub(Hub[T]):
         self.wake_here()
 
     def _feed(self, subscription: HubSubscription[T]) -> None:
-        """Signal up to ``_TURN`` demanded elements, with the turn."""
+        """Signal up to ``TURN`` demanded elements, with the turn."""
         node = subscription.position
         if node is None:
             return
-        for _ in range(_TURN):
+        for _ in range(TURN):
             ended = self._ended  # read first: if it is true, the last element is already linked
             node = node.following
             if node is None:

@@ -10,8 +10,8 @@ from typing import Any
 
 from pyrs._core import hooks
 from pyrs._core.context import bound_executor, capture
-from pyrs._core.coordinator import Coordinator
-from pyrs._core.drain import DrainLoop
+from pyrs._core.coordinator import Coordinator, TurnTaker
+from pyrs._core.drain import TURN, DrainLoop
 from pyrs._core.fusion import IteratorConsumer, null_element, skip
 from pyrs._core.inputs import DirectInput, QueuedInput
 from pyrs._core.iterating import IterablePublisher
@@ -22,9 +22,6 @@ from pyrs.api import Publisher, Subscriber
 from pyrs.schedulers import Scheduler
 from pyrs.schedulers.base import not_a_scheduler
 from pyrs.schedulers.threads import Inline
-
-_TURN = 256
-"""The number of elements emitted in one task before other tasks get the thread."""
 
 
 def _checked(scheduler: Scheduler) -> Scheduler:
@@ -48,7 +45,7 @@ class PublishOn(Operator[Any]):
         return Crossing(subscriber, self, prefetch, execute=execute)
 
 
-class Crossing(Coordinator[Any]):
+class Crossing(TurnTaker[Any]):
     """Emits the elements of a bounded queue, and refills the queue.
 
     The drain loop may run on another thread. A pulled source emits while the queue is refilled, on the draining thread.
@@ -72,8 +69,6 @@ class Crossing(Coordinator[Any]):
         super().__init__(subscriber, operator, execute)
         self._input = _CrossingInput(self, prefetch, refill_at)
         self._prefetch = self._input.prefetch
-        self._turns = execute is not None
-        self._more = False  # the next task emits the rest
         self._refilled_by = 0  # the draining thread while it refills, else 0
 
     def _advance(self) -> None:
@@ -88,7 +83,7 @@ class Crossing(Coordinator[Any]):
                 self._refill()
             elif not count:
                 return
-            if self._turns and self._emitted - begin >= _TURN:
+            if self._turns and self._emitted - begin >= TURN:
                 self._more = True
                 break
 
@@ -155,18 +150,6 @@ class Crossing(Coordinator[Any]):
             if taken < wanted:
                 break
         return count
-
-    def _has_work(self) -> bool:
-        return self._again and not self._more
-
-    def _after_drain(self) -> None:
-        if not self._more:  # else do not write: the next drain may be running on another thread
-            return
-        self._more = False
-        if self._live:
-            self.wake()  # after the tasks that wait for the thread
-        else:
-            self.wake_here()  # a cancel arrived while the drain loop was running
 
     def _refused(self, error: Exception) -> None:
         if self._live:
@@ -264,7 +247,7 @@ class _SubscribeOnRun(Coordinator[Any]):
         """Signal up to ``limit`` elements of the iterator and return their number."""
         count = 0
         while count < limit and self._live:
-            batch = min(limit - count, _TURN)
+            batch = min(limit - count, TURN)
             taken = self.attempt(partial(self._pass_batch, iterator), batch)
             if taken is None:  # another thread drains: queue the element
                 taken, batch = 0, 1

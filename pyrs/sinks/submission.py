@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pyrs import schedulers
 from pyrs._core import hooks
 from pyrs._core.context import bound_executor, capture
-from pyrs._core.coordinator import Coordinator
+from pyrs._core.coordinator import TurnTaker
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.downstream import checked_subscriber
+from pyrs._core.drain import TURN
 from pyrs._core.operator import Operator
 from pyrs._core.source import InertSubscription
 from pyrs._core.validation import checked_callable, checked_error, checked_natural, checked_timeout
 from pyrs.api import Subscriber
 from pyrs.errors import NullSignal, PublisherClosed, SubscribedTwice
+from pyrs.schedulers.threads import Inline
 from pyrs.stream.stream import Stream
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ class SubmissionPublisher(Stream[T]):
     Each Subscriber has its own buffer and is signalled on the scheduler, independently of the others. ``submit``
     **slows**: it blocks while a buffer is full. ``offer`` **drops**. A Subscriber receives the elements that are
     submitted after its ``subscribe`` call, in the order of submission. A Subscriber that subscribes after the close
-    receives only the terminal signal.
+    receives only the terminal signal. After 256 elements, other tasks of the scheduler get the thread.
 
     The publisher is also a context manager: leaving the block closes it, and an exception closes it exceptionally.
 
@@ -413,7 +415,7 @@ class _Ticket:
         self.taken = False  # the element is in the buffer, or its Subscriber has cancelled
 
 
-class _BufferedSubscription(Coordinator[Any]):
+class _BufferedSubscription(TurnTaker[Any]):
     """One Subscriber's buffer and drain loop."""
 
     def __init__(self, subscriber: Subscriber[Any], core: _Core) -> None:
@@ -423,6 +425,7 @@ class _BufferedSubscription(Coordinator[Any]):
         self.waiting: deque[_Ticket] = deque()
         self.closing = False  # the publisher was closed
         self.worker = 0  # the thread that is in on_next
+        self._turns = not isinstance(core.scheduler, Inline)  # with Inline, each turn would be a recursive call
         self._started = False
         self._turn.clear()  # no drain before start() has called on_subscribe (§1.9), on any thread
 
@@ -471,7 +474,7 @@ class _BufferedSubscription(Coordinator[Any]):
         self._core.remove(self)  # at once, even while the drain loop is running
 
     def _advance(self) -> None:
-        elements = self.elements
+        elements, begin = self.elements, self._emitted
         self.worker = get_ident()
         try:
             if self.waiting:  # a ticket added later wakes the drain loop
@@ -479,6 +482,9 @@ class _BufferedSubscription(Coordinator[Any]):
             while elements and self._live and self._requested > self._emitted:
                 if self._posted or self._illegal is not None:
                     return  # fails at once, before the buffered elements
+                if self._turns and self._emitted - begin >= TURN:
+                    self._more = True
+                    return
                 element = elements.popleft()
                 if self.waiting:
                     self._core.admit(self)

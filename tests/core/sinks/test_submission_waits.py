@@ -1,4 +1,4 @@
-"""SubmissionPublisher: a ``submit`` that waits for capacity always returns."""
+"""SubmissionPublisher: a ``submit`` that waits for capacity always returns, and Subscribers share a thread."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyrs.sinks import SubmissionPublisher
 from pyrs.testing import TestSubscriber
 from tests.core.support import frequent_thread_switches, run_with_deadline
 from tests.rounds import rounds
-from tests.waiting import run_on_threads
+from tests.waiting import DEADLINE, run_on_threads
 
 
 class InterposingQueue(deque[Any]):
@@ -155,3 +155,26 @@ def test_close_interrupted_by_a_cancel_releases_the_submitter() -> None:
     thread.join(30)
     assert not thread.is_alive()
     assert len(outcome) == 1
+
+
+def test_subscribers_share_the_thread_of_the_scheduler_while_elements_arrive() -> None:
+    work = schedulers.single()
+    publisher = SubmissionPublisher[int](work)
+    received: list[int] = []
+    received_before_the_last: list[int] = []
+    done = threading.Event()
+
+    def offer_next(n: int) -> None:
+        if n < 2_000:
+            publisher.offer(n + 1)
+        else:
+            received_before_the_last.extend(received)
+            done.set()
+
+    publisher.subscribe(on_next=offer_next)
+    publisher.subscribe(on_next=received.append)
+    publisher.offer(0)
+    assert done.wait(DEADLINE)
+    assert len(received_before_the_last) > 1_000
+    publisher.close()
+    assert work.close()
