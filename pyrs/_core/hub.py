@@ -101,7 +101,7 @@ class HubSubscription(DownstreamSubscription[T]):
             with hub._lock:
                 hub._bounded.discard(self)
                 hub._update_unbounded()
-        hub._demanded()
+        hub._demanded(self)
 
     def _on_cancel(self) -> None:
         self._forget()
@@ -178,7 +178,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
     def _drained(self) -> None:
         """React to elements that Subscribers received, with the turn."""
 
-    def _demanded(self) -> None:
+    def _demanded(self, subscription: HubSubscription[T]) -> None:
         """React to additional demand, on any thread."""
         self.wake_here()
 
@@ -237,7 +237,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         elif self._has_illegal_request or self._ended:
             self.wake_here()
         else:
-            self._demanded()
+            self._demanded(subscription)
 
     def _work(self) -> None:
         self._again = False
@@ -428,7 +428,7 @@ class AlignedHub(Hub[T]):
         """Handle an element that the buffer cannot take; called under the lock."""
         return EmitResult.OVERFLOW if self._subscriptions else EmitResult.ZERO_SUBSCRIBERS
 
-    def _demanded(self) -> None:
+    def _demanded(self, subscription: HubSubscription[T]) -> None:
         if self._buffer:  # a thread that is about to buffer an element checks again afterwards
             self.wake_here()
 

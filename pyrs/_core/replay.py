@@ -132,6 +132,12 @@ class ReplayHub(Hub[T]):
         del before
         self.wake_here()
 
+    def _demanded(self, subscription: HubSubscription[T]) -> None:
+        position = subscription.position
+        # Without a following element there is nothing to signal: a thread that appends one reads the demand afterwards.
+        if position is not None and position.following is not None:
+            self.wake_here()
+
     def _feed(self, subscription: HubSubscription[T]) -> None:
         """Signal up to ``TURN`` demanded elements, with the turn."""
         node = subscription.position

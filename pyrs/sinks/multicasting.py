@@ -203,7 +203,7 @@ class DirectSink(Sink[T]):
                     return EmitResult.OVERFLOW
         return None
 
-    def _demanded(self) -> None:
+    def _demanded(self, subscription: HubSubscription[T]) -> None:
         pass  # there is no buffer to emit from
 
     def _left(self) -> None:

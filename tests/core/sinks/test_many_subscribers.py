@@ -17,12 +17,12 @@ from tests.core.sinks.kinds import ALL, UNBUFFERED
 
 
 def lines_of(action: Callable[[], object]) -> int:
-    """Run the action and return the number of executed lines of the hub."""
+    """Run the action and return the number of executed lines of the hubs."""
     count = 0
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
         nonlocal count
-        if not frame.f_code.co_filename.endswith("hub.py"):
+        if not frame.f_code.co_filename.endswith(("hub.py", "replay.py")):
             return None
         count += event == "line"
         return trace
@@ -59,6 +59,20 @@ def test_steps_per_subscriber_are_constant(
         for n in (50, 200)
     )
     assert many < few * 6
+
+
+def test_steps_of_a_request_are_constant() -> None:
+    def steps(count: int) -> int:
+        sink, subscribers = sinks.replay(1), [TestSubscriber[int](1) for _ in range(count)]
+        for each in subscribers:
+            sink.subscribe(each)
+        sink.emit(1)
+        steps = lines_of(lambda: [each.request(1) for each in subscribers])
+        sink.emit(2)
+        assert all(each.elements == [1, 2] for each in subscribers)
+        return steps
+
+    assert steps(200) < steps(50) * 6
 
 
 def test_bounded_demand_is_counted_after_other_subscribers_left() -> None:
