@@ -113,6 +113,8 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
                 self._error = None  # breaks the reference cycle of the error, its traceback, this frame and this object
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
+        if subscription is None:
+            raise NullSignal("on_subscribe(None)")
         if self._subscription is not None or self._over:
             subscription.cancel()  # 2.5
             return

@@ -169,7 +169,7 @@ def test_rule_2_13_none_raises_null_signal(subscriber_of_pyrs: pyrs.Subscriber[A
         subscriber_of_pyrs.on_error(None)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["pushed", "callables", "guarded"])
+@pytest.mark.parametrize("name", ["pushed", "callables", "for_each", "to_iterable", "guarded"])
 @pytest.mark.timeout(20)  # a Subscriber that accepts None may wait for it without end
 def test_rule_2_13_none_instead_of_the_first_subscription_raises_null_signal(name: str) -> None:
     with pytest.raises(pyrs.NullSignal):
