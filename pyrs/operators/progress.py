@@ -81,7 +81,7 @@ class Progress(PushedStage):
         try:
             from tqdm.auto import tqdm  # optional; shows a widget in a notebook
         except ImportError:
-            return PlainLines(self.total, self.description, self.file or sys.stderr)
+            return PlainLines(self.total, self.description, sys.stderr if self.file is None else self.file)
         bar: _Bar = tqdm(total=self.total, desc=self.description, file=self.file, unit=" elements")
         return bar
 

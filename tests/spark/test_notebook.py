@@ -15,6 +15,8 @@ import pytest
 
 import pyrs
 from pyrs import spark as ps
+from pyrs.operators.progress import Progress
+from pyrs.spark.read.showing import Bar
 from pyrs.testing import TestSubscriber
 from tests.spark.gates import Gates
 from tests.spark.jobs import JOB_DEADLINE, active_jobs
@@ -61,6 +63,16 @@ def test_progress_with_a_total_counts_elements(spark: Any, monkeypatch: pytest.M
     file = io.StringIO()
     ps.from_dataframe(spark.range(5)).progress(5, file=file).collect(timeout=JOB_DEADLINE)
     assert "5 of 5 elements" in file.getvalue()
+
+
+def test_a_file_that_is_false_receives_the_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Lines(list[str]):
+        write = list.append
+
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    file: Any = Lines()
+    Bar(Progress(None, None, file)).partitions(1, 2)
+    assert "".join(file).startswith("1 of 2 partitions, 0 rows, ")
 
 
 def test_an_error_of_the_display_does_not_end_the_stream(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ class Bar:
 
     def __init__(self, progress: Progress) -> None:
         self._name = "" if progress.description is None else f"{progress.description}: "
-        self._file = progress.file or sys.stderr
+        self._file = sys.stderr if progress.file is None else progress.file
         self._rows = 0
         self._done = 0
         self._count: int | None = None

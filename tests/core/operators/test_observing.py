@@ -445,6 +445,15 @@ class TestProgress:
         assert "numbers: 100%" in file.getvalue()
         assert "3/3" in file.getvalue()
 
+    def test_progress_writes_to_a_file_that_is_false(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Lines(list[str]):
+            write = list.append
+
+        monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+        file: Any = Lines()
+        pyrs.range(3).progress(file=file).collect()
+        assert "".join(file).startswith("3 elements, ")
+
     def test_progress_prints_lines_without_tqdm(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "tqdm.auto", None)
         clock = iter([0.0, 0.1, 0.2, 0.7, 0.8, 1.2, 2.0])
