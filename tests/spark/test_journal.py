@@ -68,6 +68,15 @@ def test_committed_segments_are_removed_and_numbers_continue(opened: Opened) -> 
     journal.append(Segment(3, 4, [b"y"]))
 
 
+def test_a_closed_journal_is_not_locked_by_a_forked_child(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    assert journal._lock is not None
+    child = os.dup(journal._lock)  # a child has a duplicate of the descriptor, too
+    journal.close()
+    Journal(tmp_path).close()
+    os.close(child)
+
+
 def test_an_unfinished_file_is_ignored(opened: Opened) -> None:
     journal = opened()
     journal.append(Segment(0, 1, [b"x"]))

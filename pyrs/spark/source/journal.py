@@ -130,6 +130,10 @@ class Journal:
         """Release the folder for another process."""
         lock, self._lock = self._lock, None
         if lock is not None:
+            import fcntl
+
+            # A forked child of this process shares the lock, so a close alone would leave it locked.
+            fcntl.flock(lock, fcntl.LOCK_UN)
             os.close(lock)
 
     def _path(self, start: int, end: int) -> Path:
