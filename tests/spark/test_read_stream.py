@@ -229,8 +229,10 @@ def test_an_unused_journal_moves_to_the_next_read_stream(
         read()
     sink.query.stop()
     monkeypatch.undo()
-    with pytest.raises(ps.JournalDamaged, match="the journal has rows of another schema: 'n', not 'name'"):
-        read("name string")
+    for schema, found in [("name string", "name string"), ("n int", "n int32"), ("n long, m long", None)]:
+        text = f"n int64, not {found}" if found else "no column, not m int64"
+        with pytest.raises(ps.JournalDamaged, match=f"the journal has rows of another schema: {text}"):
+            read(schema)
     publisher.await_cancelled()
     sink.start(read())
     assert sink.await_rows(4) == [(0,), (1,), (0,), (1,)]

@@ -7,6 +7,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
 from math import inf
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -14,7 +15,6 @@ from uuid import uuid4
 import pyarrow
 from pyarrow.ipc import get_record_batch_size
 
-from pyrs._core.display import listed
 from pyrs._core.validation import checked_publisher
 from pyrs.api import Publisher
 from pyrs.errors import PyrsError
@@ -368,9 +368,15 @@ def _batches(segment: Segment, schema: pyarrow.Schema) -> Iterator[pyarrow.Recor
     for piece in segment.pieces:
         with pyarrow.ipc.open_stream(piece) as batches:
             if batches.schema != schema:
-                found, expected = listed(batches.schema.names), listed(schema.names)
+                pairs = zip_longest(batches.schema, schema)
+                differing = next(pair for pair in pairs if not all(pair) or pair[0] != pair[1])
+                found, expected = map(_shown, differing)
                 raise JournalDamaged(f"the journal has rows of another schema: {found}, not {expected}")
             yield from batches
+
+
+def _shown(field: pyarrow.Field | None) -> str:
+    return "no column" if field is None else f"{field.name} {field.type}{'' if field.nullable else ' not null'}"
 
 
 def _offset(value: Any) -> Offset | None:
