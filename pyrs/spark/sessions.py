@@ -111,7 +111,9 @@ def checked_dataframe(df: Any, *, streaming: bool | None, function: str = "") ->
 
     parameter = "sdf" if streaming else "df"
     if not isinstance(df, DataFrame) and not is_connect(df):
-        raise TypeError(f"{parameter} must be a DataFrame, not {type(df).__name__}")
+        kind = type(df)  # pandas has a DataFrame, too
+        name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+        raise TypeError(f"{parameter} must be a DataFrame, not {name}")
     checked_session(df.sparkSession, function)
     if streaming is not None and df.isStreaming is not streaming:
         raise ValueError(

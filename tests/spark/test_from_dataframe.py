@@ -463,6 +463,9 @@ def test_wrong_arguments_raise(spark: Any, arguments: dict[str, Any], kind: type
 def test_unsupported_dataframes_raise(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TypeError, match="df must be a DataFrame, not list"):
         ps.from_dataframe([1])
+    frame = type("DataFrame", (), {"__module__": "pandas.core.frame"})()
+    with pytest.raises(TypeError, match=r"df must be a DataFrame, not pandas\.core\.frame\.DataFrame"):
+        ps.from_dataframe(frame)
     with pytest.raises(ValueError, match="df is a streaming DataFrame: use from_stream"):
         ps.from_dataframe(spark.readStream.format("rate").load())
     with pytest.raises(TypeError, match="column 'years' is of type interval year, which Arrow cannot carry"):
