@@ -366,5 +366,8 @@ class JobRun(Coordinator[R]):
         """Fail the stream. Called in the drain loop."""
         self._fail(error)
 
+    def _cancel_upstream(self) -> None:
+        self._jobs.cancel()  # on_next may block, and the jobs would occupy cores until it returns
+
     def _release(self) -> None:
         self._jobs.cancel()

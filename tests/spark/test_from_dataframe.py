@@ -289,6 +289,25 @@ def test_cancel_ends_the_jobs_within_a_second(spark: Any, tmp_path: Path) -> Non
     assert any(seconds(number) < 1 for number in range(8)), "none of eight cancels ended the jobs within a second"
 
 
+def test_cancel_ends_the_jobs_while_on_next_blocks(spark: Any, gates: Gates) -> None:
+    entered, left = threading.Event(), threading.Event()
+
+    def block(row: Any) -> None:
+        entered.set()
+        left.wait(JOB_DEADLINE)
+
+    gates.open(0)
+    subscriber: TestSubscriber[Any] = TestSubscriber(None)
+    ps.from_dataframe(gates.guard(spark.range(0, 4, 1, 4)), window=2).do_on_next(block).subscribe(subscriber)
+    assert entered.wait(JOB_DEADLINE)
+    eventually(lambda: gates.began() == {0, 1})
+    subscriber.cancel()
+    try:
+        eventually(lambda: active_jobs(spark) == 0)
+    finally:
+        left.set()
+
+
 def test_cancel_does_not_cancel_the_jobs_of_other_subscribers(spark: Any, gates: Gates) -> None:
     first: TestSubscriber[Any] = TestSubscriber(None)
     second: TestSubscriber[Any] = TestSubscriber(None)
