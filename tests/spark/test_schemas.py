@@ -42,6 +42,22 @@ def test_a_row_with_two_fields_of_one_name_is_not_matched_by_name() -> None:
         RowEncoder(PAIR).batch([Row("n", "n")(1, "a")])
 
 
+def test_an_element_that_cannot_be_read_is_named() -> None:
+    """``read_stream`` emits the rows before it, and ``for_each_frame`` fails with the documented error."""
+
+    class Broken(dict[str, Any]):
+        def get(self, name: str, default: Any = None) -> Any:
+            raise LookupError(name)
+
+    for element, text in [
+        (Row("name", "n")("x"), "has 1 values, but 2 names: name, n"),
+        (Broken(n=1), "cannot be read: LookupError: n"),
+    ]:
+        with pytest.raises(SchemaMisfit, match=f"element 41, .*: {text}") as caught:
+            RowEncoder(PAIR).batch([(1, "a"), element], first=40)
+        assert caught.value.element == 41
+
+
 def test_fields_within_a_column_may_have_comments() -> None:
     commented = t.StructType().add("n", t.LongType(), True, {"comment": "a number"})
     assert encoded(commented, (1,)) == [{"n": 1}]

@@ -102,12 +102,25 @@ def _transposed(rows: Sequence[Any], schema: Any) -> Sequence[Sequence[Any]]:
     """Return the values of each field of the rows."""
     names, width = tuple(schema.names), len(schema.names)
     if not (set(map(type, rows)) == {tuple} and set(map(len, rows)) == {width}):
-        rows = [_in_order(i, row, names, schema) for i, row in enumerate(rows)]
+        rows = _in_order(rows, names, schema)
     # Not zip(*rows): with an iterator for each row the garbage collector traverses all rows repeatedly.
     return [list(map(itemgetter(i), rows)) for i in range(width)]
 
 
-def _in_order(index: int, row: Any, names: tuple[str, ...], schema: Any) -> Sequence[Any]:
+def _in_order(rows: Sequence[Any], names: tuple[str, ...], schema: Any) -> list[Sequence[Any]]:
+    """Return the rows as sequences of values in the order of the schema."""
+    ordered: list[Sequence[Any]] = []
+    try:
+        for row in rows:
+            ordered.append(_values(len(ordered), row, names, schema))
+    except Misfit:
+        raise
+    except Exception as error:  # raised by a mapping of the user
+        raise Misfit(len(ordered), f"cannot be read: {type(error).__name__}: {error}") from error
+    return ordered
+
+
+def _values(index: int, row: Any, names: tuple[str, ...], schema: Any) -> Sequence[Any]:
     if isinstance(row, (tuple, list)):
         own = getattr(row, "__fields__", None) or getattr(row, "_fields", None)
         if own is None or tuple(own) == names:
@@ -116,6 +129,8 @@ def _in_order(index: int, row: Any, names: tuple[str, ...], schema: Any) -> Sequ
             return row
         if len(set(own)) < len(own):
             raise Misfit(index, f"has two fields with the same name: {', '.join(own)}")
+        if len(own) != len(row):  # as in Row("a", "b")(1)
+            raise Misfit(index, f"has {len(row)} values, but {len(own)} names: {', '.join(own)}")
         row = dict(zip(own, row, strict=True))
     if isinstance(row, Mapping):
         unknown = next((name for name in row if name not in names), None)
