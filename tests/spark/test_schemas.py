@@ -161,6 +161,8 @@ def test_parts_that_spark_cannot_store_are_refused() -> None:
         (t.TimestampNTZType(), pandas.Timestamp("2024-01-01 00:00:00.000000001"), "nanoseconds"),
         (t.DayTimeIntervalType(), pandas.Timedelta(1, "ns"), "nanoseconds"),
     ]
+    with pytest.raises(SchemaMisfit, match="NaT is of type NaTType: it is no time: use None"):
+        encoded(t.TimestampType(), pandas.NaT)
     if hasattr(t, "TimeType"):
         cases.append((t.TimeType(), datetime.time(1, 2, tzinfo=datetime.timezone.utc), "a time zone"))
     for kind, value, text in cases:

@@ -216,6 +216,8 @@ def _without_zone(time: datetime.datetime) -> int:
 def _exact(value: Any) -> Any:
     """Return the value, unless Arrow or Spark would drop a part of it silently."""
     if getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0):  # of pandas
+        if value != value:  # NaT
+            raise ValueError("it is no time: use None")
         raise ValueError("it has nanoseconds, and Spark's type has microseconds")
     if isinstance(value, datetime.time) and value.tzinfo is not None:
         raise ValueError("it has a time zone")
