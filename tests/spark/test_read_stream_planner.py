@@ -7,6 +7,7 @@ import socket
 from asyncio import CancelledError
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from math import inf
 from pathlib import Path
 from threading import Event
@@ -576,6 +577,18 @@ def test_a_restart_function_supplies_batches_from_a_row(driver: Callable[..., Dr
     one.terminate()
     again = driver(batches(0), max_rows=4, capacity=2, whole=True, on_restart=batches).planner()
     assert again.rows(start, end) == list(range(first, first + 7))
+
+
+def test_small_segments_of_a_batch_are_one_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a journal the rows of each tenth of a second are a segment."""
+    monkeypatch.setattr(buffer, "_TASK_ROWS", 10)
+    ends = [0, 1, 4, 9, 40, 45, 50, 51]
+    table = pyarrow.table({"n": range(51)})
+    parts = [(start, end, table.slice(start, end - start)) for start, end in pairwise(ends)]
+    segments = [buffer.Segment(start, end, buffer._parts(part.to_batches(), 4)) for start, end, part in parts]
+    tables = [pyarrow.ipc.open_stream(piece).read_all() for piece in buffer._pieces(segments)]
+    assert [each.num_rows for each in tables] == [9, 8, 8, 8, 7, 10, 1]
+    assert pyarrow.concat_tables(tables).column("n").to_pylist() == [*range(51)]
 
 
 def test_another_journal_is_reported_as_such(tmp_path: Path) -> None:

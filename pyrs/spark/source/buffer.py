@@ -223,7 +223,7 @@ class ReplayBuffer:
             raise OffsetRefused(
                 f"the elements from {first} to {last} are not buffered, only those from {self._base} on"
             )
-        return [piece for each in segments for piece in each.pieces]
+        return _pieces(segments)
 
     def _commit(self, end: Offset) -> None:
         if end.epoch != self._epoch:
@@ -373,6 +373,36 @@ def _batches(segment: Segment, schema: pyarrow.Schema) -> Iterator[pyarrow.Recor
                 found, expected = map(_shown, differing)
                 raise JournalDamaged(f"the journal has rows of another schema: {found}, not {expected}")
             yield from batches
+
+
+def _pieces(segments: Sequence[Segment]) -> list[Any]:
+    """Return the pieces of segments, with small adjacent segments as one piece.
+
+    Each piece is a task, and with a journal there are up to ten segments a second.
+    """
+    pieces: list[Any] = []
+    small: list[Any] = []
+    rows = size = 0
+    for segment in segments:
+        count, length = segment.end - segment.start, sum(map(len, segment.pieces))
+        rows, size = rows + count, size + length
+        if rows > _TASK_ROWS or size > _TASK_BYTES:
+            pieces += _joined(small)
+            small, rows, size = [], count, length
+        if count > _TASK_ROWS or length > _TASK_BYTES:
+            pieces += segment.pieces
+            rows = size = 0
+        else:
+            small += segment.pieces
+    return pieces + _joined(small)
+
+
+def _joined(pieces: list[Any]) -> list[Any]:
+    """Return the rows of some Arrow streams as one, or as none if there are none."""
+    if len(pieces) < 2:
+        return pieces
+    tables = [pyarrow.ipc.open_stream(piece).read_all() for piece in pieces]
+    return [_stream(pyarrow.concat_tables(tables).combine_chunks())]
 
 
 def _shown(field: pyarrow.Field | None) -> str:
