@@ -65,6 +65,10 @@ def folder(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+# The public functions of Spark read the settings themselves, so few cases with them run by default.
+CAMPAIGN_READERS = [pytest.param(name, marks=pytest.mark.campaign) for name in ("public", "no execution")]
+
+
 @pytest.fixture(params=["jvm", "public", pytest.param("no execution", marks=pytest.mark.campaign)])
 def reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "public":
@@ -116,6 +120,7 @@ def check(make: Callable[[], Any], put: Callable[[], None]) -> None:
     assert outcome(lambda: ps.from_dataframe(make()).collect(timeout=JOB_DEADLINE)) == expected
 
 
+@pytest.mark.parametrize("reader", ["jvm", *CAMPAIGN_READERS], indirect=True)
 @pytest.mark.parametrize(("key", "value", "expression"), QUERIES)
 def test_expressions_have_the_values_of_collect(
     spark: Any, setting: Any, reader: str, key: str, value: str, expression: str
