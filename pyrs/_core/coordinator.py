@@ -296,6 +296,10 @@ class TurnTaker(Coordinator[R]):
             return
         self._more = False
         if self._live:
-            self.wake()  # after the tasks that wait for the thread
+            self._continue()
         else:
             self.wake_here()  # a cancel arrived while the drain loop was running
+
+    def _continue(self) -> None:
+        """Emit the rest in another task, after the tasks that wait for the thread."""
+        self.wake()

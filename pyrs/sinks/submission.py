@@ -494,6 +494,16 @@ class _BufferedSubscription(TurnTaker[Any]):
         if self.closing and not elements:
             self._end_with(self._core.error)
 
+    def _continue(self) -> None:
+        self._again = True
+        try:
+            self.schedule()
+        except RecursionError:
+            raise  # does not mean that the scheduler refused the task
+        except Exception:  # the scheduler was closed: its close() waits for this task, which emits the rest
+            self._turns = False
+            self.wake_here()
+
     def _release(self) -> None:
         self._core.remove(self)
         count = len(self.elements)

@@ -178,3 +178,23 @@ def test_subscribers_share_the_thread_of_the_scheduler_while_elements_arrive() -
     assert len(received_before_the_last) > 1_000
     publisher.close()
     assert work.close()
+
+
+def test_elements_submitted_before_the_scheduler_was_closed_are_delivered() -> None:
+    work, begun, numbers = schedulers.single(), threading.Event(), range(1_000)
+    publisher = SubmissionPublisher[int](work, len(numbers))
+    received: list[int] = []
+
+    def receive(n: int) -> None:
+        begun.wait(DEADLINE)
+        received.append(n)
+
+    done = publisher.consume(receive)
+    for n in numbers:
+        publisher.submit(n)
+    publisher.close()
+    assert not work.close(0)
+    begun.set()
+    assert work.close()
+    done.result(DEADLINE)
+    assert received == [*numbers]
