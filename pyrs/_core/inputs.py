@@ -38,7 +38,7 @@ class Input(Subscriber[T]):
     Rules: 2.3, 2.4, 2.5, 2.6, 2.8, 2.9, 2.10, 2.12, 2.13.
     """
 
-    _cancelled = False
+    _cancelled = False  # the owner has cancelled
     _upstream_cancelled = False  # set after the upstream's ``cancel`` was called
 
     def __init__(self, owner: Any = None, demand: int = 0) -> None:
@@ -92,10 +92,15 @@ class Input(Subscriber[T]):
 
         An error that the owner has not taken is reported as dropped.
         """
+        self._cancelled = True
+        self._disconnect()
+
+    def _disconnect(self) -> None:
+        """Cancel the Subscription, and report an error that the owner has not taken."""
         subscription: Subscription | None = None
         try:
             with self._guard:
-                self._closed = self._cancelled = True
+                self._closed = True
                 subscription, self._subscription = self._subscription, None
             hooks.cancel_safely(subscription)
         finally:  # also after an interrupt: another thread may wait for this
@@ -140,9 +145,7 @@ class Input(Subscriber[T]):
 
     def fail(self, error: BaseException) -> None:
         """Cancel the upstream and end as if it had failed with this error."""
-        cancelled = self._cancelled
-        self.cancel()
-        self._cancelled = cancelled  # unless the owner has cancelled, it receives the error
+        self._disconnect()  # not ``cancel``: the owner receives the error, unless it has cancelled
         self._end(error)
 
     def _drop_error(self) -> None:

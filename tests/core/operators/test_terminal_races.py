@@ -1,7 +1,7 @@
 """A terminal signal follows the elements of its source and keeps its error while another thread drains the operator.
 
-A source emits its last elements and its terminal signal, and the Subscriber requests them. One of these operations
-stops at each of its lines, and the other one runs there on another thread.
+A source emits its last elements and its terminal signal, and the Subscriber requests them, or cancels. One of these
+operations stops at each of its lines, and the other one runs there on another thread.
 """
 
 from __future__ import annotations
@@ -78,3 +78,44 @@ def test_terminal_signal_follows_the_elements_while_another_thread_drains(
         modules = [module, coordinator, inputs, hub]
         lines += interleave(modules, lambda: Racing(build, demand, error), first, second, Racing.verify)
     assert lines > 20
+
+
+class Raising:
+    """A Subscriber of an operator whose function raises for the first element."""
+
+    def __init__(self, build: Callable[[pyrs.Stream[int], Callable[..., Any]], pyrs.Stream[Any]], dropped: Any) -> None:
+        self.source: TestPublisher[int] = TestPublisher()
+        self.subscriber: TestSubscriber[Any] = TestSubscriber()
+        self.raised: list[BaseException] = []
+        self.dropped = dropped
+        build(self.source.stream(), self.fail).subscribe(self.subscriber)
+
+    def fail(self, *_: object) -> Any:
+        self.raised.append(ValueError("planned"))
+        raise self.raised[-1]
+
+    def emit(self) -> None:
+        self.source.next(1, 2)
+
+    def cancel(self) -> None:
+        self.subscriber.cancel()
+
+    def verify(self) -> None:
+        received = [] if self.subscriber.error is None else [self.subscriber.error]
+        assert received + self.dropped.take() == self.raised
+
+
+@pytest.mark.parametrize(
+    ("build", "module"),
+    [
+        (lambda s, function: s.flat_map(function, concurrency=2), merging),
+        (lambda s, function: s.on_backpressure_buffer(1, "drop_latest", function), backpressure),
+    ],
+    ids=["flat_map", "on_backpressure_buffer"],
+)
+def test_exception_of_a_function_is_received_or_reported_while_another_thread_cancels(
+    build: Callable[..., Any], module: ModuleType, dropped: Any
+) -> None:
+    modules = [module, coordinator, inputs]
+    lines = interleave(modules, lambda: Raising(build, dropped), Raising.emit, Raising.cancel, Raising.verify)
+    assert lines > 10
