@@ -138,7 +138,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
     A thread with an element, demand or a terminal signal stores it and returns if another thread is signalling.
     Therefore signals are serial (§1.3), recursion is bounded (§3.3), and no lock is held while user code runs.
 
-    A subclass implements ``_drain``.
+    A subclass implements ``_drain`` and ``_demanded``.
 
     Args:
         guards: whether a push is refused while another thread's push is being signalled.
@@ -178,9 +178,9 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
     def _drained(self) -> None:
         """React to elements that Subscribers received, with the turn."""
 
+    @abstractmethod
     def _demanded(self, subscription: HubSubscription[T]) -> None:
-        """React to additional demand, on any thread."""
-        self.wake_here()
+        """React to additional demand of a Subscriber, on any thread."""
 
     def _left(self) -> None:
         """React to the cancel of a Subscriber, on any thread."""
