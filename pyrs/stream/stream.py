@@ -10,11 +10,11 @@ from pyrs import operators
 from pyrs._core.callbacks import CallbackSubscriber
 from pyrs._core.context import attach
 from pyrs._core.display import kind_of, name_of
-from pyrs._core.downstream import checked_subscriber
+from pyrs._core.downstream import awaits_signals, checked_subscriber
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.observation import last_operator
 from pyrs._core.pushed_chain import PushedChainPublisher
-from pyrs._core.sites import assembly_site, is_coroutine_function
+from pyrs._core.sites import assembly_site
 from pyrs._core.stage import Stage
 from pyrs._core.validation import checked_natural, checked_publisher, checked_seconds
 from pyrs.api import Publisher, Subscriber, Subscription
@@ -160,8 +160,7 @@ class Stream(
             if given or request is not None:
                 raise TypeError("subscribe: pass a Subscriber or callables, not both; request requires callables")
             plain = checked_subscriber(cast("Subscriber[T_co]", subscriber))
-            signals = (plain.on_next, plain.on_subscribe, plain.on_error, plain.on_complete)
-            if any(map(is_coroutine_function, signals)):
+            if awaits_signals(plain):
                 from pyrs.aio.subscribers import CoroutineSubscriber  # asyncio is a slow import
 
                 plain = CoroutineSubscriber(plain)
