@@ -111,7 +111,7 @@ _ALL = (
         "1.10",
         "Publisher.subscribe MAY be called as many times as wanted but MUST be with a different Subscriber each time "
         "[see 2.12].",
-        (f"{_GUARD}.discard",),
+        (f"{_GUARD}.refuse",),
         note="The rule applies to the caller. Cold sources serve every Subscriber; a guard reports violations.",
     ),
     _rule(
