@@ -23,6 +23,8 @@ from queue import SimpleQueue
 from random import Random
 from typing import Any
 
+import numpy  # noqa: F401 - a measured conversation must not be the first that needs it: the import allocates 8 MB
+
 import pyrs
 from pyrs.api import Subscriber, Subscription
 from pyrs.errors import LinkBroken, ProtocolError, PyrsError, VersionMismatch
