@@ -58,6 +58,26 @@ def test_an_element_that_cannot_be_read_is_named() -> None:
         assert caught.value.element == 41
 
 
+def test_a_list_that_changes_while_it_is_read_is_named() -> None:
+    """Its last values would become the first values of the next list."""
+
+    class Growing(list[int]):
+        def __len__(self) -> int:
+            return 1
+
+    class Raising(dict[str, int]):
+        def values(self) -> Any:
+            raise LookupError("broken")
+
+    growing: list[Any] = [None, [7], Growing([1, 2]), [8]]
+    for kind, values, text in [
+        (t.ArrayType(t.LongType()), growing, r"\[1, 2\] is of type Growing: its length changed while it was read"),
+        (t.MapType(t.StringType(), t.LongType()), [{}, {}, Raising(a=1)], "is of type Raising: broken"),
+    ]:
+        with pytest.raises(SchemaMisfit, match=f"element 2, .*{text}"):
+            encoded(kind, *values)
+
+
 def test_fields_within_a_column_may_have_comments() -> None:
     commented = t.StructType().add("n", t.LongType(), True, {"comment": "a number"})
     assert encoded(commented, (1,)) == [{"n": 1}]

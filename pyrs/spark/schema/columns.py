@@ -151,14 +151,14 @@ def _array(values: Sequence[Any], kind: Any, nullable: bool, into: Any) -> Any:
         return _structs(values, kind, into)
     if isinstance(kind, spark_types.ArrayType):
         offsets = _offsets(values, kind)
-        elements = _flat("element", values, offsets, iter, (kind.elementType, kind.containsNull, into.value_type))
+        members = _members(values, offsets, iter, kind)
+        elements = _flat("element", members, offsets, (kind.elementType, kind.containsNull, into.value_type))
         return pyarrow.ListArray.from_arrays(_with_nulls(offsets, values), elements, type=into)
     if isinstance(kind, spark_types.MapType):
         offsets = _offsets(values, kind)
-        keys = _flat("key", values, offsets, iter, (kind.keyType, False, into.key_type))
-        items = _flat(
-            "value", values, offsets, methodcaller("values"), (kind.valueType, kind.valueContainsNull, into.item_type)
-        )
+        keys = _flat("key", _members(values, offsets, iter, kind), offsets, (kind.keyType, False, into.key_type))
+        members = _members(values, offsets, methodcaller("values"), kind)
+        items = _flat("value", members, offsets, (kind.valueType, kind.valueContainsNull, into.item_type))
         return pyarrow.MapArray.from_arrays(_with_nulls(offsets, values), keys, items, type=into)
     if isinstance(kind, spark_types.UserDefinedType):
         return _array(_each(kind.serialize, values, kind), kind.sqlType(), True, into)
@@ -285,11 +285,29 @@ def _with_nulls(offsets: list[int], values: Sequence[Any]) -> Any:
     return pyarrow.array([*starts, offsets[-1]], pyarrow.int32())
 
 
-def _flat(name: str, values: Sequence[Any], offsets: list[int], take: Callable[[Any], Any], of: tuple[Any, ...]) -> Any:
-    """Return the values of all lists or mappings as one array."""
-    flat = list(chain.from_iterable(take(value) for value in values if value is not None))
+def _members(values: Sequence[Any], offsets: list[int], take: Callable[[Any], Any], kind: Any) -> list[Any]:
+    """Return the members of all lists or mappings as one list.
+
+    Their lengths must be those of the offsets. Otherwise, if a thread changed a list that it has emitted, some of its
+    members would be in the next list.
+    """
     try:
-        return named(name, _array, flat, *of)
+        members = list(chain.from_iterable(take(value) for value in values if value is not None))
+        if len(members) == offsets[-1]:
+            return members
+    except Exception:  # raised by a value; read again below, to find it
+        pass
+    parts = _each(lambda value: list(take(value)), values, kind)
+    for i, part in enumerate(parts):
+        if len(part or ()) != offsets[i + 1] - offsets[i]:
+            raise _misfit(i, values[i], kind, "its length changed while it was read: emit a copy")
+    return list(chain.from_iterable(part for part in parts if part is not None))
+
+
+def _flat(name: str, members: list[Any], offsets: list[int], of: tuple[Any, ...]) -> Any:
+    """Return the members of all lists or mappings as one array."""
+    try:
+        return named(name, _array, members, *of)
     except Misfit as misfit:
         misfit.index = bisect_right(offsets, misfit.index) - 1
         raise
