@@ -84,7 +84,8 @@ final class ScalarElementTypes {
                     return instant == null ? null : Date.from(instant);
                 });
             case "java.util.Optional":
-                return new ElementType(name, Optional.class, Optional::of);
+                return new ElementType(
+                        name, Optional.class, value -> value instanceof Optional ? value : Optional.of(value));
             default:
                 return null;
         }

@@ -124,6 +124,7 @@ public class ElementTypeTest {
             {"java.lang.Float", 0.5f},
             {"java.nio.ByteBuffer", ByteBuffer.allocate(1)},
             {"java.util.Date", new Date(0)},
+            {"java.util.Optional", Optional.of(1)},
             {"long[]", new long[] {1}},
             {"java.util.List<java.lang.Integer>", List.of(1)},
             {"java.util.Collection<java.lang.Integer>", new ArrayDeque<>(List.of(1, 1))},
