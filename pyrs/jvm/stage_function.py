@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from pyrs._core.sites import Site, code_of
-from pyrs.jvm.java_objects import JavaFuture, JavaPublisher
-from pyrs.stream.stream import Maybe, Stream
+from pyrs.jvm.java_objects import JavaPublisher, ObjectKind
+from pyrs.stream.stream import Stream
 
 
 def stage_function(function: Callable[[Stream[Any]], Any], *, exact: bool, convert: object) -> Callable[..., Any]:
@@ -23,8 +23,9 @@ def stage_function(function: Callable[[Stream[Any]], Any], *, exact: bool, conve
             source.exact, source.convert, source.site = exact, convert, site
             source.hot = source.hot or hot
         result = function(upstream)
-        if isinstance(result, JavaFuture):
-            result = Maybe(result.source).checkpoint()  # a CompletionStage is not a Publisher in Java
+        source = result.source if isinstance(result, Stream) else result
+        if isinstance(source, JavaPublisher) and source.java_object._kind == ObjectKind.COMPLETION_STAGE:
+            result = Stream(source).checkpoint()  # a CompletionStage is not a Publisher in Java
         if callable(getattr(result, "subscribe", None)):
             return result if isinstance(result, Stream) else Stream(result)
         raise TypeError(f"a stage must return a Publisher, but {function!r} returned a {type(result).__name__}")

@@ -97,8 +97,9 @@ def test_stage_receives_a_mono_as_a_stream(bridge: Bridge) -> None:
 def test_stage_of_a_flux_may_return_another_type_of_java(bridge: Bridge, java_type: str, create: Any) -> None:
     """Each is a Publisher in Python, but only Mono is one that ``transform`` takes."""
     one = bridge.from_jvm(create(bridge.java_class(java_type)))
-    flux = bridge.java_class(FLUX).range(1, 3).transform(bridge.to_jvm_stage(lambda stream: one))
-    assert bridge.from_jvm(flux).collect(timeout=DEADLINE) == [5]
+    for result in (one, pyrs.Stream(one)):
+        flux = bridge.java_class(FLUX).range(1, 3).transform(bridge.to_jvm_stage(lambda stream, result=result: result))
+        assert bridge.from_jvm(flux).collect(timeout=DEADLINE) == [5]
 
 
 @pytest.mark.parametrize("java_type", [MONO, f"{RX}.Single", f"{RX}.Maybe", f"{RX}.Completable"])
