@@ -228,6 +228,7 @@ def test_a_nested_misfit_counts_elements_not_values() -> None:
         ("ab", "element 1, 'ab': is of type str"),
         ((1,), r"element 1, \(1,\): has 1 values, but there are 2 fields: n bigint, name string"),
         ({"n": 1, "nam": "x"}, "element 1, .*: has 'nam', which is not a field"),
+        ({"n": 1, None: ["surplus"]}, "element 1, .*: has None, which is not a field"),
     ],
 )
 def test_an_element_must_be_a_row(element: Any, text: str) -> None:

@@ -133,9 +133,9 @@ def _values(index: int, row: Any, names: tuple[str, ...], schema: Any) -> Sequen
             raise Misfit(index, f"has {len(row)} values, but {len(own)} names: {', '.join(own)}")
         row = dict(zip(own, row, strict=True))
     if isinstance(row, Mapping):
-        unknown = next((name for name in row if name not in names), None)
-        if unknown is not None:
-            raise Misfit(index, f"has {unknown!r}, which is not a field. The fields are: {_fields(schema)}")
+        unknown = [name for name in row if name not in names]  # csv.DictReader has the surplus values under None
+        if unknown:
+            raise Misfit(index, f"has {unknown[0]!r}, which is not a field. The fields are: {_fields(schema)}")
         return [row.get(name) for name in names]
     what = f"is of type {type(row).__name__}, but must be a Row, a tuple or a dict of the fields"
     raise Misfit(index, f"{what} {_fields(schema)}")
