@@ -21,7 +21,7 @@ Operators with several sources, a buffer, a clock or a thread:
     operator      a Publisher with the call, the source and the call site of an operator
     coordinator   the engine of operators with several inputs
     arbiter       the engine of operators that switch from one source to the next
-    inputs        the Subscribers that receive the sources
+    inputs        the Subscribers of the sources
     overflow      the strategies for elements without demand
 
 Several Subscribers:

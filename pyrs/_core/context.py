@@ -9,8 +9,8 @@ context once, in ``subscribe``, and binds its tasks to it:
     handle = scheduler.schedule(bound(task, context), delay)            # for a timer
 
 A source with signals from other threads (a sink, a JVM) wraps its Subscriber with ``in_context`` instead. ``attach``
-does the same for a third-party Publisher, whose threads are unknown. A Publisher of pyrs has ``carries_context`` and
-needs no wrapper.
+does the same for a third-party Publisher, whose threads are unknown. A Publisher of pyrs whose ``carries_context`` is
+true needs no wrapper.
 
 Each task and each signal runs in a copy of the captured context, because a context cannot be entered twice at the
 same time, and signals may nest and overlap. A variable that one callback sets is therefore not visible to the next. A
@@ -46,7 +46,7 @@ def capture() -> Context | None:
 
 
 def bound(function: Callable[..., R], context: Context | None) -> Callable[..., R]:
-    """Return a function that runs in a copy of the context; without one, itself."""
+    """Return the function, bound to a copy of the context unless that is None."""
     return function if context is None else lambda *arguments: context.copy().run(function, *arguments)
 
 

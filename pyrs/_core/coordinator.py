@@ -30,7 +30,7 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
     and then ``_advance()``, on the thread that finds the loop idle or on the executor. Only the drain loop signals the
     Subscriber.
 
-    An operator may override five methods:
+    An operator may override these methods:
 
     * ``_begin()``: subscribe the inputs, by default ``_input`` (if it is set) to the operator's source. Runs once,
       after ``on_subscribe``, outside the drain loop, so elements of a synchronous source are forwarded at once.
@@ -38,7 +38,8 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
       when ``_interrupted`` is set: the stream is not live, or an illegal request is unanswered (§3.9).
     * ``_release()``: cancel inputs and timers, clear buffers. Runs once, in the drain loop, also after a cancel.
     * ``_upstreams()``: the inputs, by default ``_input``. A cancel while the drain loop runs cancels them at once, on
-      any thread (``_cancel_upstream``), and leaves their elements to ``_release()``.
+      any thread, and leaves their elements to ``_release()``. An operator whose upstream is not an ``Input`` overrides
+      ``_cancel_upstream()`` instead.
     * ``_requested_more(n)``: demand grew by n > 0. Wakes the drain loop by default. Runs on the thread that requests,
       which may be inside ``on_next``.
 

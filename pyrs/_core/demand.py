@@ -28,8 +28,8 @@ def non_positive(n: int) -> NonPositiveRequest:
 class Prefetch:
     """Counts consumed elements, to decide when to request more for a buffer.
 
-    The caller requests a full buffer first, and then the consumed elements whenever ``refill_at`` of them, by default
-    three quarters of the buffer, were consumed. The buffer never receives more than it can hold, and refills in batches
+    The caller first requests a full buffer. Whenever ``refill_at`` elements, by default three quarters of the buffer,
+    were consumed, it requests as many again. The buffer never receives more than it can hold, and refills in batches
     instead of element by element. One thread at a time uses this class.
     """
 
@@ -46,7 +46,7 @@ class Prefetch:
     def consume(self, n: int = 1, *, at_once: bool = False) -> int:
         """Count n consumed elements and return the number to request now.
 
-        With ``at_once``, the consumed elements are requested below the threshold too.
+        The number is 0 below ``refill_at``, unless ``at_once`` is true.
         """
         self.consumed += n
         if self.consumed < self.refill_at and not at_once:

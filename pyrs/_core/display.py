@@ -63,7 +63,7 @@ class LazyText:
 
 
 def call_of(name: str, show: Callable[[Any], str], value: Any) -> LazyText:
-    """Return the text of a call whose only argument ``show`` formats."""
+    """Return the text of a call; ``show`` formats the value as its arguments."""
     return LazyText(_call, name, show, value)
 
 

@@ -19,9 +19,9 @@ class DrainLoop(ABC):
     A thread that finds the loop running returns at once; the draining thread checks again before it returns. A call
     from inside ``_work`` never nests, which bounds the mutual recursion of ``request`` and ``on_next`` (§3.3).
 
-    The turn is a list of one item, and the thread that deletes the item has the turn. CPython handles signals at calls
-    and at the ends of loops, so a KeyboardInterrupt can occur between a lock's ``acquire`` and the ``try`` that would
-    release it. Neither occurs between ``del turn[0]`` and the ``try`` that follows it.
+    The turn is a list of one item, and the thread that deletes the item has the turn. CPython raises a
+    KeyboardInterrupt only at calls and at the end of a loop's iteration, so it can occur between a lock's ``acquire``
+    and the ``try`` that would release it. Between ``del turn[0]`` and the ``try`` that follows it, there is neither.
 
     ``execute`` passes a task to another thread or to an asyncio loop. Without it, the calling thread drains. The turn
     of a scheduled task is in ``_scheduled`` until the task begins. If ``execute`` raises, the task may still run,

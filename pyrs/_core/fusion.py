@@ -117,7 +117,7 @@ class Chain(Generic[T]):
         self._culprits: Sequence[int] | None = None  # places; 0 is the source, 1 the first stage
         self._base: Iterator[Any] = iter(iterable)
         base = self._base
-        # The class is asked, because an object of another process, such as Py4J's, has every attribute.
+        # Looked up on the class, because an object of another process, such as Py4J's, has every attribute.
         closes = base is not iterable and hasattr(type(base), "close")
         self._close: Callable[[], None] | None = getattr(base, "close", None) if closes else None
         self._hints: list[Any] = [base] if type(base) in _COUNTED else []

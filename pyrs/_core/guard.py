@@ -155,9 +155,9 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
                 what = f"on_next without demand: more elements than the {self._requested} requested"
                 self._fail_stream(DemandExceeded(f"{self._source}: {what}"))
             elif step.violation:
-                self._fail_stream(self._out_of_turn(step, "on_next"))
+                self._fail_stream(self._illegal_signal(step, "on_next"))
             elif deep and step.passes:
-                what = f"recurses in request() and on_next() without a bound, {DEEPEST} levels so far"
+                what = f"recurses in request() and on_next() without a bound, more than {DEEPEST} levels so far"
                 self._fail_stream(self._violation("Subscription", "3.3", what))
             elif step.passes and subscriber is not None:
                 self._call(subscriber.on_next, "on_next", element)
@@ -303,7 +303,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
                 if step.passes:
                     self._subscriber = self._upstream = None
             if step.violation:
-                self._fail_stream(self._out_of_turn(step, signal.value))
+                self._fail_stream(self._illegal_signal(step, signal.value))
             elif step.passes and subscriber is not None:
                 self._emit_terminal(subscriber, error)
             elif error is not None:
@@ -397,7 +397,7 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
         violation.__cause__ = raised
         return violation
 
-    def _out_of_turn(self, step: Transition, signal: str) -> SpecViolation:
+    def _illegal_signal(self, step: Transition, signal: str) -> SpecViolation:
         if step.rule == "1.7":
             return SignalAfterTerminal(f"{self._source}: {signal} after the terminal signal")
         return self._violation("Publisher", step.rule, f"{signal} before on_subscribe")

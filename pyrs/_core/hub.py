@@ -152,7 +152,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         super().__init__()
         self._lock = RLock()  # reentrant: the collector may run a finalizer that cancels while the lock is held
         self._owner = 0  # the thread that has the turn, or had it last
-        self._busy = IDLE  # the activity of the owner
+        self._activity = IDLE  # of the owner: IDLE, EMITTING or DRAINING
         self._has_illegal_request = False  # a Subscriber sent an illegal request (3.9)
         self._interrupt: BaseException | None = None  # raised after every Subscriber was signalled
         self._late = 0  # the number of Subscribers that had cancelled when the current element reached them
@@ -243,12 +243,12 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
         self._again = False
         try:
             self._owner = get_ident()
-            self._busy = DRAINING
+            self._activity = DRAINING
             if self._has_illegal_request:
                 self._answer()
             self._drain()
         finally:
-            self._busy = IDLE
+            self._activity = IDLE
         self._raise_interrupt()
 
     def _raise_interrupt(self) -> None:
@@ -258,7 +258,7 @@ class Hub(DrainLoop, Publisher[T], Generic[T]):
 
     def _refusal(self) -> EmitResult | None:
         """Return the reason to reject a push, or None; called under the lock."""
-        if self._guards and self._busy == EMITTING and self._owner != get_ident():
+        if self._guards and self._activity == EMITTING and self._owner != get_ident():
             return NON_SERIALIZED  # another thread's push is being signalled
         if self._ended:
             return EmitResult.TERMINATED
@@ -371,7 +371,7 @@ class AlignedHub(Hub[T]):
             try:
                 try:
                     self._owner = get_ident()
-                    self._busy = EMITTING
+                    self._activity = EMITTING
                     subscriptions = self._subscriptions
                     if (
                         self._buffer
@@ -391,7 +391,7 @@ class AlignedHub(Hub[T]):
                             self._settle_late(element, len(subscriptions))
                             self._raise_interrupt()
                 finally:
-                    self._busy = IDLE
+                    self._activity = IDLE
                     turn.append(True)
             except BaseException:
                 if self._again:

@@ -305,7 +305,7 @@ class QueuedInput(PrefetchingInput[T], IteratorConsumer[T], Generic[T]):
             hooks.discard_all(self.discards, self.elements)
 
     def consume(self, iterator: Iterator[T], limit: int) -> int:
-        # One call reads a batch. Within a batch the iterator must not block, hence ``steady_only``.
+        # Read in batches, which is fast. Within a batch the iterator must not block, hence ``steady_only``.
         taken = 0
         try:
             while taken < limit and not self._closed:

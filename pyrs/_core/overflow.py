@@ -32,7 +32,10 @@ class Overflow(Enum):
 
 
 def checked_overflow(value: Overflow | str, *allowed: Overflow) -> Overflow:
-    """Return the member for a member or its value; by default, all are allowed."""
+    """Return the member that a member or its value stands for, if it is allowed.
+
+    Without ``allowed``, every member is.
+    """
     if not isinstance(value, (Overflow, str)):
         raise TypeError(f"overflow must be an Overflow or its value, not {type(value).__name__}")
     choice = allowed or tuple(Overflow)

@@ -50,7 +50,7 @@ class ReplayHub(Hub[T]):
         # The history follows the head. Only the positions of slow Subscribers refer to earlier nodes.
         self._head: _Node[Any] = _Node(None, 0, 0.0)
         self._tail = self._head
-        self._departed: deque[HubSubscription[T]] = deque()  # cancelled and not settled; under the lock
+        self._departed: deque[HubSubscription[T]] = deque()  # excluded and not settled; under the lock
         self._received = 0  # the number of the last element that a settled Subscriber has received; under the lock
         self._lost: deque[T] = deque()  # to be discarded by the drain loop
 
@@ -72,7 +72,7 @@ class ReplayHub(Hub[T]):
     def _emit(self, element: T) -> EmitResult:
         try:
             self._owner = get_ident()
-            self._busy = EMITTING
+            self._activity = EMITTING
             result = self._append(element)
             if result is OK:
                 for each in self._subscriptions:
@@ -81,7 +81,7 @@ class ReplayHub(Hub[T]):
                 self._raise_interrupt()
             return result
         finally:
-            self._busy = IDLE
+            self._activity = IDLE
 
     def _append(self, element: T) -> EmitResult:
         time = self._now() if self._seconds is not None else 0.0
@@ -160,7 +160,8 @@ class ReplayHub(Hub[T]):
                 self._subscriber_raised(subscription, error)
             if subscription._interrupted:
                 return  # 1.8, 3.9
-        self._again = True  # first the others: elements may be added as fast as this Subscriber receives them
+        # The other Subscribers must not starve: elements may be added as fast as this one receives them.
+        self._again = True
 
     def _drain(self) -> None:
         for each in self._subscriptions:

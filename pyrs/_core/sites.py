@@ -1,4 +1,4 @@
-"""Record where operators are assembled, and add these lines to their errors.
+"""Record which line of user code assembles an operator, for notes on its errors.
 
 Each operator records the line of user code that called it: a few stack frames are inspected when a stream is built, and
 none per element. An error of an operator gets a note with the operator's call and that line, which Python prints below

@@ -23,7 +23,7 @@ class SourceSubscription(SerialSubscription[T]):
 
     def __init__(self, subscriber: Subscriber[T]) -> None:
         super().__init__(subscriber, capture())
-        self._takes_demand = self._turn
+        self._takes_demand = self._turn  # empty while a thread drains, which reads new demand itself
 
     def start(self) -> None:
         """Signal ``on_subscribe``, then the requested elements."""

@@ -202,7 +202,7 @@ class FunctionStage(Stage):
 
 
 class PushedStage(Stage):
-    """A stage that reacts to demand, cancels or errors, and is never fused."""
+    """A stage that reacts to a request, a cancel or an error, and is never fused."""
 
     fuses = False
 
@@ -268,11 +268,11 @@ class SelectingRun(PlainRun, DroppingRun):
 
 
 def ignored(*_: object) -> None:
-    """Replace a signal or a request that must have no further effect."""
+    """Do nothing, in place of a signal or request that must have no effect any more."""
 
 
 def dropped(*_: Any) -> Any:
-    """Replace a function that refers to state, so that the state is released."""
+    """Return ``DROP``, in place of a function whose state must be released."""
     return DROP
 
 

@@ -160,7 +160,7 @@ class DirectSink(Sink[T]):
         missed = 0
         try:
             self._owner = get_ident()
-            self._busy = EMITTING
+            self._activity = EMITTING
             subscriptions = self._subscriptions
             refused = self._rejection(subscriptions)
             if refused is not None:
@@ -178,7 +178,7 @@ class DirectSink(Sink[T]):
                 self._settle_late(element, len(subscriptions) - missed)
                 self._raise_interrupt()
         finally:
-            self._busy = IDLE
+            self._activity = IDLE
         return (EmitResult.OVERFLOW, 0) if missed == len(subscriptions) else (OK, missed)
 
     def _may_become_free(self, deadline: float) -> bool:
@@ -186,8 +186,8 @@ class DirectSink(Sink[T]):
 
         While another thread pushes, the result is False. A thread that emits a terminal signal releases the turn soon.
         """
-        busy = self._busy  # read before the owner, which is written first
-        if busy == EMITTING or (busy and self._owner == get_ident()):
+        activity = self._activity  # read before the owner, which is written first
+        if activity == EMITTING or (activity != IDLE and self._owner == get_ident()):
             return False
         sleep(0)
         return monotonic() < deadline
