@@ -267,7 +267,7 @@ class _Request(Coordinator[Any]):
             self._ended = True
             self.post_end(self._fail, exception)
         else:
-            hooks.on_error_dropped(exception, f"{self._operator.call}: the stream has terminated")
+            hooks.on_error_dropped(exception, f"{self._operator.call}: the stream was cancelled or has terminated")
 
     def on_complete(self) -> None:
         if not self._ended:

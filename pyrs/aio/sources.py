@@ -124,7 +124,7 @@ class _Iteration(Coordinator[Any]):
             stopped = isinstance(error, (asyncio.CancelledError, GeneratorExit))  # GeneratorExit: the loop was closed
             if not self._live:
                 if not stopped:
-                    hooks.on_error_dropped(error, f"{self._operator.call}: the stream has terminated")
+                    hooks.on_error_dropped(error, f"{self._operator.call}: the stream was cancelled or has terminated")
             elif stopped:
                 self._cancelled_by_others(error)
             else:

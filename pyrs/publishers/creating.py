@@ -52,8 +52,8 @@ def create(
     or registers code that pushes them, on any thread. A coroutine function runs as a task on the asyncio loop that is
     running at ``subscribe``, else on a background loop; a cancel cancels it. Only ``complete`` completes the stream.
 
-    Demand does not slow the function, which can read the demand (``emitter.requested``, ``emitter.on_request``).
-    ``overflow`` selects what happens to an element that exceeds demand:
+    A lack of demand does not slow the function, which can read the demand (``emitter.requested``,
+    ``emitter.on_request``). ``overflow`` selects what happens to an element that exceeds demand:
 
     - ``buffer``: the element is buffered without a bound.
     - ``error``: up to ``capacity`` elements are buffered. One more fails the stream with ``BufferOverflow``, after the
@@ -140,7 +140,7 @@ class Emitter(Generic[T]):
         if not isinstance(exception, BaseException):
             raise TypeError(f"exception must be an exception, not {type(exception).__name__}")
         if not self._run.fail(exception):
-            hooks.on_error_dropped(exception, f"{self!r}: the stream has terminated")
+            hooks.on_error_dropped(exception, f"{self!r}: the stream was cancelled or has terminated")
 
     def complete(self) -> None:
         """Complete the stream, after the elements pushed before.
@@ -294,7 +294,8 @@ class _CreateRun(Coordinator[Any]):
             else:
                 dropped = self._overflowed(element)
         if refused:
-            hooks.on_next_dropped(1, f"{self._operator.call}: the stream has terminated", cancelled=True)
+            where = f"{self._operator.call}: the stream was cancelled or has terminated"
+            hooks.on_next_dropped(1, where, cancelled=True)
             self._discard(element)
             return
         if dropped is not None:
@@ -350,7 +351,7 @@ class _CreateRun(Coordinator[Any]):
     def raised(self, error: BaseException) -> None:
         """Fail the stream with an exception of a user's function."""
         if not self.fail(error) and not hooks.is_exit(error):
-            hooks.on_error_dropped(error, f"{self._operator.call}: the stream has terminated")
+            hooks.on_error_dropped(error, f"{self._operator.call}: the stream was cancelled or has terminated")
 
     def call_listeners(self) -> None:
         """Remove the listeners and call them."""

@@ -145,7 +145,7 @@ class _UsingRun(SubscriptionArbiter[T]):
 
     def _exit(self, error: BaseException | None) -> None:
         try:
-            manager = self._entered.pop()  # atomic: of a terminal signal and a cancel, only one exits the manager
+            manager = self._entered.pop()  # atomic: a terminal signal and a cancel must not both exit it
         except IndexError:
             return
         if error is None:
