@@ -130,9 +130,10 @@ def multicast(capacity: int = 256, *, auto_cancel: bool = True) -> Sink[Any]:
 def multicast_best_effort() -> Sink[Any]:
     """Return a sink that emits each element to the Subscribers that have demand.
 
-    Buffers nothing: an element is dropped for a Subscriber without demand. Drops are counted in ``dropped`` and
-    reported to the dropped-elements hook. A push returns OVERFLOW if no Subscriber has demand, ZERO_SUBSCRIBERS without
-    a Subscriber, and NON_SERIALIZED inside ``on_next``. Same as Reactor's ``multicast().directBestEffort()``.
+    Buffers nothing: an element is dropped for a Subscriber without demand. Such drops are counted in ``dropped`` and
+    reported to the dropped-elements hook. If no Subscriber has demand, nothing is counted, and a push returns OVERFLOW.
+    It returns ZERO_SUBSCRIBERS without a Subscriber, and NON_SERIALIZED inside ``on_next``. Same as Reactor's
+    ``multicast().directBestEffort()``.
 
     Examples:
         >>> from pyrs import sinks
@@ -175,11 +176,11 @@ def replay(
 ) -> Sink[Any]:
     """Return a sink that replays its history to each new Subscriber.
 
-    Each Subscriber receives the history, then new elements, at its own pace, also after the terminal signal. **Without
-    a limit memory grows**: every element is kept, as with Reactor's ``replay().all()``. With ``seconds`` only, the sink
-    keeps the elements of that time, and those that a slow Subscriber has not consumed. With ``limit``, the sink
-    keeps at most ``limit + capacity`` elements: when the slowest Subscriber is that far behind, a push returns
-    OVERFLOW.
+    Each Subscriber receives the history, then new elements, at its own pace. A Subscriber that subscribes after the
+    terminal signal receives the history and that signal. **Without a limit memory grows**: every element is kept, as
+    with Reactor's ``replay().all()``. With ``seconds`` only, the sink keeps the elements of that time, and those that a
+    slow Subscriber has not consumed. With ``limit``, the sink keeps at most ``limit + capacity`` elements: when the
+    slowest Subscriber is that far behind, a push returns OVERFLOW.
 
     Elements older than ``seconds`` are not replayed. No timer removes them: they are released when the next element or
     Subscriber arrives, and the last element when another one follows it.
