@@ -150,7 +150,10 @@ def why_not(spark: Any, function: str = "") -> str | None:
     elif "pyspark.sql.session.SparkSession" not in [f"{cls.__module__}.{cls.__name__}" for cls in type(spark).__mro__]:
         raise TypeError(f"spark must be a SparkSession, not {type(spark).__name__}")
     elif os.environ.get("PYSPARK_PIN_THREAD", "true").lower() != "true":
-        return "PYSPARK_PIN_THREAD is off: a cancel finds jobs by their tag, which needs pinned threads"
+        return (
+            "PYSPARK_PIN_THREAD is off, but a cancel finds jobs by their tag, which needs pinned threads: set it to "
+            "true before the session starts"
+        )
     return why_stopped(spark)
 
 

@@ -157,7 +157,7 @@ def test_a_batch_among_rows_is_refused_with_the_parameter_to_set(driver: Callabl
         planner = driver(pyrs.just((0,), batch)).planner()
         assert read(planner, 1) == [0]
         with pytest.raises(
-            RuntimeError, match=r"element 1, .*must be a row, not a .*as_='arrow'.* takes .* a RecordBatch"
+            RuntimeError, match=r"element 1, .*must be a row, not a .*as_='arrow'.* accepts a RecordBatch"
         ):
             eventually(planner.plan)
 

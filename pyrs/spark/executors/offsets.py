@@ -17,7 +17,10 @@ its start, and a partition that is added later has no start in the previous offs
 
 
 def named_partitions(partitions: Iterable[Any]) -> dict[str, Any]:
-    """Return the partitions by name: a string itself, or the JSON of another value."""
+    """Return the partitions by name.
+
+    The name of a string is that string, and the name of another value is its JSON.
+    """
     named: dict[str, Any] = {}
     for i, partition in enumerate(partitions):
         name = partition if isinstance(partition, str) else _json(partition)
@@ -56,7 +59,7 @@ class Offsets:
     def __init__(self, partitions: Mapping[str, Any], latest: Callable[[Any], Any], start: Any, limit: Any) -> None:
         self._latest: Position | None = None
         self._partitions = partitions
-        self._ends = latest
+        self._latest_of = latest
         self._start = start
         self._limit = limit
         self._targets: dict[str, Any] | None = None
@@ -135,7 +138,7 @@ class Offsets:
     def _end(self, name: str) -> Any:
         targets = {} if self._targets is None else self._targets
         if name not in targets:
-            targets[name] = self._called("latest", self._ends, name)
+            targets[name] = self._called("latest", self._latest_of, name)
         return targets[name]
 
     def _limited(self, name: str, begin: Any, end: Any) -> Any:
@@ -147,8 +150,11 @@ class Offsets:
                 )
             return min(end, begin + self._limit)
         limited = self._called("limit", self._limit, name, begin, end)
-        _in_order(name, begin, limited)
-        _in_order(name, limited, end)
+        if _is_less(limited, begin) or _is_less(end, limited):
+            raise ValueError(
+                f"limit of partition {name!r} returned {limited!r}, which is not between the start, {begin!r}, and the "
+                f"end, {end!r}"
+            )
         if limited == begin:
             raise ValueError(f"limit of partition {name!r} returned the start, {begin!r}, so the query cannot continue")
         return limited
@@ -170,12 +176,17 @@ def _checked(position: Any) -> Position:
 
 
 def _in_order(name: str, begin: Any, end: Any) -> None:
-    """Raise a ValueError if a range of numbers ends before its start.
+    """Raise a ValueError if a range of numbers ends before its start."""
+    if _is_less(end, begin):
+        raise ValueError(f"the offset of partition {name!r} went back from {begin!r} to {end!r}")
+
+
+def _is_less(offset: Any, other: Any) -> bool:
+    """Return whether a number is less than another one.
 
     The order of other offsets is unknown.
     """
-    if _is_number(begin) and _is_number(end) and end < begin:
-        raise ValueError(f"the offset of partition {name!r} went back from {begin!r} to {end!r}")
+    return _is_number(offset) and _is_number(other) and bool(offset < other)
 
 
 def _is_number(offset: Any) -> bool:

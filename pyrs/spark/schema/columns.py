@@ -335,5 +335,6 @@ def _converted(parts: Sequence[Any], values: Sequence[Any], kind: Any, into: Any
         raise _misfit(0, values[0], kind, str(error)) from error
     if isinstance(converted, pyarrow.ChunkedArray):
         what = f"{len(parts)} values of type {kind.simpleString()} have more than 2 GiB"
-        raise TooLarge(f"{what}, which one Arrow batch cannot carry: use smaller values for max_rows and capacity")
+        how = "emit smaller values, or reduce max_rows, and for read_stream also capacity"
+        raise TooLarge(f"{what}, which one Arrow batch cannot carry: {how}")
     return converted

@@ -39,7 +39,7 @@ class Elements:
         self._most_bytes = most_bytes
 
     def restore(self, first: int, batches: Iterable[pyarrow.RecordBatch]) -> int:
-        """Restore the batches of a journal from the row ``first`` on; return the count."""
+        """Restore batches of a journal, from row ``first`` on; return the element count."""
         return sum(batch.num_rows for batch in batches)
 
     def encode(self, elements: list[Any], first: int) -> Encoded:
@@ -54,7 +54,7 @@ class Elements:
             batch = self._encoder.batch(elements[:good], first)
             element = elements[good]
             if isinstance(element, (pyarrow.RecordBatch, pyarrow.Table)):
-                how = "read_stream(..., as_='arrow') takes elements that are each a RecordBatch"
+                how = "read_stream(..., as_='arrow') accepts a RecordBatch as an element"
                 what = f"{in_line(element)}: must be a row, not a {type(element).__name__}: {how}"
                 return batch, 0, SchemaMisfit(first + good, "", what)
             return batch, 0, error

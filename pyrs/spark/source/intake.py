@@ -83,7 +83,8 @@ class Intake(Subscriber[Any]):
                 self._cancel()  # otherwise the publisher would emit all requested elements before request() returns
             return
         if self.received >= self._requested:
-            self.end(DemandExceeded(f"element number {self.received + 1} where {self._requested} were requested"))
+            requested = f"only {self._requested} were requested"
+            self.end(DemandExceeded(f"the publisher emitted element number {self.received + 1}, but {requested}"))
             return
         self._elements.append(element)
         self.received += 1  # after the append, because is_spent compares them
