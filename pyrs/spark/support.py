@@ -6,7 +6,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from pyrs.spark.executors.shipping import why_no_workers
+from pyrs.spark.executors.shipping import answer_for_workers
 from pyrs.spark.keyed.operators import PROTOBUF, why_no_state
 from pyrs.spark.read.partitions import has_fast_path
 from pyrs.spark.sessions import checked_session, is_connect, why_not, why_too_old
@@ -35,9 +35,9 @@ _bridges: WeakKeyDictionary[Any, Bridge] = WeakKeyDictionary()
 def supports(spark: Any) -> dict[str, str]:
     """Return for each function whether it works on a session.
 
-    The answer is ``"ok"``, or ``"no: "`` and the reason. A restriction follows ``"ok, "``: a driver without the JVM's
-    Arrow methods is read with Spark's public interface, which is slower. If a function runs tasks that use pyrs, a
-    task checks the imports on an executor.
+    The answer is ``"ok"``, or ``"no: "`` and the reason. A restriction follows ``"ok, "``: if the driver's JVM lacks
+    the Arrow methods, DataFrames are read with Spark's public interface, which is slower. If a function runs tasks that
+    use pyrs, a task checks the imports on an executor.
 
     Args:
         spark: a SparkSession of any kind.
@@ -53,17 +53,17 @@ def supports(spark: Any) -> dict[str, str]:
     answers = {name: "ok" if reason is None else f"no: {reason}" for name, reason in reasons.items()}
     if why_not(spark) is not None:
         return answers
-    workers = why_no_workers(spark)
+    workers = answer_for_workers(spark)
     answers |= {name: workers for name in _IN_TASKS if reasons[name] is None}
     if reasons["apply_by_key"] is None:
         stateless = why_no_state(spark)
-        answers["apply_by_key"] = why_no_workers(spark, PROTOBUF) if stateless is None else f"no: {stateless}"
+        answers["apply_by_key"] = answer_for_workers(spark, PROTOBUF) if stateless is None else f"no: {stateless}"
     if is_connect(spark):
         return answers
     if not has_fast_path(spark.range(0)):
         slower = "ok, with Spark's public interface: this driver lacks the JVM methods of the faster reader"
         answers["from_dataframe"] = answers["from_stream"] = slower
-    answers["attach"] = _why_no_bridge(spark)
+    answers["attach"] = _answer_for_bridge(spark)
     return answers
 
 
@@ -98,7 +98,7 @@ def attach(spark: Any) -> Bridge:
     return bridge
 
 
-def _why_no_bridge(spark: Any) -> str:
+def _answer_for_bridge(spark: Any) -> str:
     try:
         from pyrs.jvm.gateways import gateway_for
         from pyrs.jvm.gateways.jars import packaged_jars

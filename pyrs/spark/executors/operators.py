@@ -150,7 +150,7 @@ def for_each_partition(
         checked_session(df.sparkSession, "for_each_partition of a streaming DataFrame")
         mapped = sent.mapInArrow(task_of(work), "elements long")
         return batches(mapped, _counted, call, checkpoint, trigger).reduce(lambda sum, batch: sum + batch.data, 0)
-    return Single(SparkOperator(call, lambda: sent.mapInArrow(task_of(work), "elements long"), _DeliveriesRun))
+    return Single(SparkOperator(call, lambda: sent.mapInArrow(task_of(work), "elements long"), _CountRun))
 
 
 def from_publishers(
@@ -303,7 +303,7 @@ def _counted(mapped: Any) -> int:
         raise failed from failed.__cause__  # an error without a partition must not become its own cause
 
 
-class _DeliveriesRun(JobRun[int]):
+class _CountRun(JobRun[int]):
     """The job of one Subscriber, on a background thread."""
 
     def __init__(self, subscriber: Subscriber[int], operator: SparkOperator[int]) -> None:

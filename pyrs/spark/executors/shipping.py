@@ -57,7 +57,7 @@ def ship(spark: Any) -> None:
         raise ImportError(answer.removeprefix("no: "))
 
 
-def why_no_workers(spark: Any, *more: str) -> str:
+def answer_for_workers(spark: Any, *more: str) -> str:
     """Return whether the driver and the executors have the modules of the tasks.
 
     The result is ``"ok"``, or ``"no: "`` and the reason, such as the module that the driver or an executor lacks. Runs

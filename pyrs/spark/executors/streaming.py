@@ -58,8 +58,8 @@ def stream_from_publishers(
     at most ``limit`` (before PySpark 4.2, in one micro-batch). Before 4.2, Spark does not pass the position of the
     query after a restart, so the first micro-batch has no limit.
 
-    The query fails, with an error that names the partition, if a function fails, an offset is None, not a JSON value,
-    or a number that is less than the previous one. An error within a range is ``PartitionFailed``.
+    The query fails, with an error that names the partition, if a function fails, or if an offset is None, is not a JSON
+    value, or is a number less than the previous one. An error within a range is ``PartitionFailed``.
 
     The executors need pyrs, pyarrow and pandas: call ``ship`` before this function.
 

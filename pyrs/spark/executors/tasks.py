@@ -66,7 +66,7 @@ class Output(NamedTuple):
         gathered: list[Any] = []
         number = 0  # the number of the first gathered row
         due = 0.0
-        # None is yielded while the stream is silent, so that the rows before are sent.
+        # None is yielded while the stream is silent, so that the gathered rows are sent.
         with closing(to_iterable(stream.source, ahead, _GATHER_SECONDS, None)) as elements:  # type: ignore[type-var]
             for element in elements:
                 batch = self._as_batch(element)

@@ -25,7 +25,7 @@ PROTOBUF = "google.protobuf"
 """Spark's worker imports this package for messages to the state store, but PySpark does not require it."""
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")  # of Avro
+_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")  # the form of a name in Avro: the state store refuses others
 _EXACT = "'yyyy-MM-dd HH:mm:ss.SSSSSS'"  # to_json omits microseconds by default
 _IN_UTC = f"map('timeZone', 'UTC', 'timestampFormat', {_EXACT}, 'timestampNTZFormat', {_EXACT})"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -158,9 +158,9 @@ def _checked_keys(df: Any, key: Any) -> list[str]:
 def _grouped(df: Any, keys: list[str], arrow: pyarrow.Schema) -> Any:
     """Group a DataFrame by its keys, those with timestamps by their text in UTC.
 
-    Spark's worker compares the keys of consecutive rows in Python. There two times are equal if clocks show them alike,
-    before and after they are set back, so the rows of two keys would be those of one. The state store refuses the names
-    of some columns.
+    Spark's worker compares the keys of consecutive rows in Python, as local times. When clocks are set back, a local
+    time occurs twice, so the rows of two keys would be taken for those of one. A key column is copied under another
+    name if the state store refuses its name.
     """
     names, added = [], []
     for i, key in enumerate(keys):

@@ -191,7 +191,7 @@ def _without_window(publisher: Any) -> Any:
 def _with_own_initial(publisher: Any) -> Any:
     """Copy the initial values of ``scan`` for a new key.
 
-    A function may change its first argument, which is the initial value at first.
+    The function of ``scan`` may change its first argument, and its first call receives the initial value.
     """
     if not any(isinstance(operator, Scan) for operator in _operators(publisher)):
         return publisher

@@ -169,6 +169,6 @@ def _opened(folder: str) -> Journal:
     """
     path = Path(folder).resolve()
     before = _servers.get(path)
-    if before is not None and before.wait_for_planner(_PLANNER_SECONDS):
+    if before is not None and before.wait_until_idle(_PLANNER_SECONDS):
         before.close()
     return Journal(path)

@@ -21,16 +21,16 @@ import pyarrow
 
 
 def streaming_source(
-    name: str, schema: Any, plans: Callable[[], Any], read: Callable[[Any], Iterator[Any]]
+    name: str, schema: Any, open_planner: Callable[[], Any], read: Callable[[Any], Iterator[Any]]
 ) -> type[Any]:
     """Return a Data Source class for Spark to register.
 
     Args:
         name: the name of the format.
         schema: the Spark schema of the rows.
-        plans: called in Spark's planner, a process on the driver's host; returns an object with the methods that
-            ``Reader`` calls. It reaches the planner through the driver's JVM, and is removed before anything is sent to
-            an executor, so it may contain a secret.
+        open_planner: called in Spark's planner, a process on the driver's host; returns an object with the methods
+            that ``Reader`` calls. It reaches the planner through the driver's JVM, and is removed before anything is
+            sent to an executor, so it may contain a secret.
         read: called on an executor with the value of a partition; yields its batches.
     """
     from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
@@ -41,8 +41,8 @@ def streaming_source(
         ReadMaxRows, SupportsTriggerAvailableNow = None, object  # noqa: N806 - Spark's names
 
     class Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-        def __init__(self, plans: Any) -> None:
-            self._plans = plans
+        def __init__(self, open_planner: Any) -> None:
+            self._open_planner = open_planner
             self._opened: Any = None
             self._position: Any = None
 
@@ -51,7 +51,7 @@ def streaming_source(
 
         def _planner(self) -> Any:
             if self._opened is None:
-                self._opened = self._plans()
+                self._opened = self._open_planner()
             return self._opened
 
         def initialOffset(self) -> Any:  # noqa: N802
@@ -89,8 +89,8 @@ def streaming_source(
                 self._opened.close()
 
     class Source(DataSource):  # type: ignore[misc]
-        def __init__(self, plans: Any) -> None:
-            self._plans = plans
+        def __init__(self, open_planner: Any) -> None:
+            self._open_planner = open_planner
 
         @classmethod
         def name(cls) -> str:
@@ -100,13 +100,14 @@ def streaming_source(
             return schema
 
         def streamReader(self, schema: Any) -> Any:  # noqa: N802
-            plans, self._plans = self._plans, None
-            return Reader(plans)
+            open_planner, self._open_planner = self._open_planner, None
+            return Reader(open_planner)
 
     class Registered(Source):
         def __new__(cls, options: Any) -> Any:
-            # Not an instance of this class, which refers to ``plans``: Spark pickles the class as well.
-            return Source(plans)
+            # The result is not an instance of this class, which refers to ``open_planner``: Spark pickles a class with
+            # its instance.
+            return Source(open_planner)
 
     return Registered
 

@@ -40,7 +40,7 @@ class Server:
 
     Args:
         answer: returns the answer to a request; its exception is sent as the answer. Calls do not overlap.
-        ahead: called while no request waits; returns whether it has more to do. Does not overlap with ``answer``.
+        ahead: called while no request waits; returns whether it did something. Does not overlap with ``answer``.
         alive: called once a second; the server closes when it returns False.
         closed: called when the server has closed.
 
@@ -72,7 +72,7 @@ class Server:
         self._thread = Thread(target=self._listen, name="pyrs-spark-source", daemon=True)
         self._thread.start()
 
-    def wait_for_planner(self, seconds: float) -> bool:
+    def wait_until_idle(self, seconds: float) -> bool:
         """Wait until no planner is connected; return False if the time is over."""
         idle = self._turn.acquire(timeout=seconds)
         if idle:
@@ -141,7 +141,7 @@ class Server:
         return hmac.compare_digest(proof, hmac.digest(self.token, b"reader" + reader_nonce + nonce, "sha256"))
 
     def _exchange(self, connection: socket.socket) -> bool:
-        """Answer one request. Returns False if the request is invalid."""
+        """Answer one request. Returns False if the request is too long."""
         (length,) = _REQUEST.unpack(self._request_header(connection))
         if length > _MAX_REQUEST:
             return False
