@@ -193,8 +193,8 @@ class Combining(OperatorFamily[T_co]):
             ---a---b---c---|
 
         Like ``first_with_signal``, except that streams that fail or complete without an element are skipped. If all are
-        skipped, the result fails with ``NoElement``, whose cause is the first of their errors. Their other errors, and
-        the first if a stream emits an element, are reported to the dropped-errors hook.
+        skipped, the result fails with ``NoElement``, whose cause is the first of their errors. All other errors are
+        reported to the dropped-errors hook, and so is the first error if a stream emits an element.
 
         Args:
             others: the other Publishers.

@@ -43,8 +43,9 @@ class Flattening(OperatorFamily[T_co]):
         ``prefetch`` elements. Order is kept within each inner stream and is undefined between them.
 
         Completes when this stream and all inner streams have completed. An error of an inner stream is emitted after
-        its elements; an error of this stream or of ``function`` when no buffered element is demanded. All other streams
-        are then cancelled. If ``function`` does not return a Publisher, the stream fails with a TypeError.
+        its elements. An error of this stream or of ``function`` is emitted when no buffered element is demanded. All
+        other streams are then cancelled. If ``function`` does not return a Publisher, the stream fails with a
+        TypeError.
 
         Args:
             function: called with each element, on the thread that delivers it; returns a Publisher. A coroutine
@@ -261,7 +262,8 @@ class Flattening(OperatorFamily[T_co]):
         Requests one element at once, and calls the function with the first signal and the stream of all elements,
         including the first. The function returns the given stream, a stream derived from it, or another Publisher. The
         returned Publisher receives the exact demand. When that Publisher terminates or is cancelled, this stream is
-        cancelled. Buffers one element.
+        cancelled. Buffers one element. If ``function`` raises, or does not return a Publisher, the stream fails with
+        that error.
 
         Args:
             function: called with a ``Notification`` and the stream, on the thread of the first signal. The stream
@@ -270,7 +272,7 @@ class Flattening(OperatorFamily[T_co]):
         Raises:
             TypeError: ``function`` is not callable.
 
-        Rules: 1.1, 1.3. If ``function`` raises, or does not return a Publisher, the stream fails with that error.
+        Rules: 1.1, 1.3.
 
         Examples:
             >>> import pyrs

@@ -30,9 +30,9 @@ class Scheduling(OperatorFamily[T_co]):
         pulled on the subscribing thread and later ones on the scheduler, where each element is emitted at once. Use
         ``subscribe_on`` to run all of it on the scheduler. ``on_subscribe`` runs on the subscribing thread.
 
-        If the scheduler is closed, the stream fails with ``SchedulerClosed`` on the thread that detects it, also if it
-        waits for a task that a closed asyncio loop discards. The buffered elements are reported to the dropped-elements
-        hook.
+        If the scheduler is closed, the stream fails with ``SchedulerClosed`` on the thread that detects it. The same
+        applies if a closed asyncio loop discards a task of the stream. The buffered elements are reported to the
+        dropped-elements hook.
 
         Args:
             scheduler: runs ``on_next``, ``on_error`` and ``on_complete``, one at a time. The caller closes it.

@@ -218,8 +218,9 @@ class Maybe(Stream[T_co]):
     Streams that a function returns must be of that kind, too: use ``concat_map`` instead of ``flat_map`` for others,
     and ``Stream(single)`` to apply the operators of a Stream.
 
-    ``filter``, and ``zip`` with a Stream or a Maybe, return a Maybe; ``default_if_empty`` a Single; ``switch_if_empty``
-    and ``then`` the kind of their argument. All other operators return the same type as on a Stream.
+    ``filter`` returns a Maybe, and so does ``zip`` unless all its streams are Singles; ``default_if_empty`` returns a
+    Single; ``switch_if_empty`` and ``then`` return the kind of their argument. All other operators return the same type
+    as on a Stream.
 
     Examples:
         >>> import pyrs

@@ -104,8 +104,8 @@ class Terminal(OperatorFamily[T_co]):
         and more when 75 % of them are consumed.
 
         Args:
-            prefetch: the maximum number of buffered elements; 1 requests each element when it is needed. None
-                starts with 256, and grows up to 4,096 while an element takes less than 4 microseconds on average.
+            prefetch: the maximum number of buffered elements; 1 requests each element when it is needed. The default is
+                256, and grows up to 4,096 while an element takes less than 4 microseconds on average.
             timeout: the maximum number of seconds to wait for an element of another thread; None for no limit.
 
         Raises:

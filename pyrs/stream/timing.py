@@ -270,7 +270,7 @@ class Timing(OperatorFamily[T_co]):
         Args:
             seconds: the maximum time to the next signal.
             first: the maximum time to the first signal; None for ``seconds``.
-            fallback: subscribed to instead of failing, without a timeout; receives the remaining demand.
+            fallback: the Publisher to switch to, to which no timeout applies; it receives the remaining demand.
             scheduler: see ``Timing``.
 
         Raises:

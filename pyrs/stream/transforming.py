@@ -172,6 +172,9 @@ class Transforming(OperatorFamily[T_co]):
         chunk completes no character, nothing is emitted and one more chunk is requested. Buffers the bytes of an
         incomplete character; an error of this stream drops them.
 
+        With ``"strict"``, invalid bytes, and an incomplete character at the end, fail the stream with a
+        UnicodeDecodeError. An element that is not a bytes-like object fails it with a TypeError.
+
         Args:
             encoding: the name of a codec of the standard library, or a registered one, with an incremental decoder.
             errors: how invalid bytes are treated, as for ``bytes.decode``: ``"strict"``, ``"replace"``, ``"ignore"`` or
@@ -181,8 +184,7 @@ class Transforming(OperatorFamily[T_co]):
             LookupError: the codec or the error handler is unknown.
             TypeError: an argument is not a string.
 
-        Rules: 1.4. With ``"strict"``, invalid bytes, and an incomplete character at the end, fail the stream with a
-        UnicodeDecodeError. An element that is not a bytes-like object fails it with a TypeError.
+        Rules: 1.4.
 
         Examples:
             >>> import pyrs
@@ -209,6 +211,9 @@ class Transforming(OperatorFamily[T_co]):
         which **grows** without ``max_length``. An error of this stream is emitted after the complete lines, and drops
         the incomplete one.
 
+        A line that is too long fails the stream with ``BufferOverflow`` after the lines before it. An element that is
+        neither text nor bytes, or not of the first one's kind, fails it with a TypeError.
+
         Args:
             max_length: the maximum length of a line in characters or bytes, without its line ending; None for no limit.
 
@@ -216,8 +221,7 @@ class Transforming(OperatorFamily[T_co]):
             TypeError: ``max_length`` is not an integer.
             ValueError: ``max_length`` is less than 1.
 
-        Rules: 1.4. A line that is too long fails the stream with ``BufferOverflow`` after the lines before it. An
-        element that is neither text nor bytes, or not of the first one's kind, fails it with a TypeError.
+        Rules: 1.4.
 
         Examples:
             >>> import pyrs
