@@ -515,7 +515,7 @@ def test_an_undecodable_answer_fails_its_call() -> None:
     """A malformed answer ends the link, and the caller does not wait for its deadline."""
     peer = Peer()
     connection = peer.connect()
-    peer.session._called = lambda identifier, body: peer.send(  # type: ignore[method-assign]
+    peer.session._receive_call = lambda identifier, body: peer.send(  # type: ignore[method-assign]
         frame(FrameType.RETURN, identifier, b"\xc1")
     )
     with pytest.raises((LinkBroken, ProtocolError), match="malformed"):  # and not CallTimeout

@@ -13,7 +13,7 @@ from pyrs.jvm.link.frames import ARRAY32, MAX_BODY, MAX_MESSAGE
 from pyrs.jvm.values.encoder import ValueEncoder
 
 MAX_ELEMENTS = LIMITS["next.elements"]
-_HEADER_SIZE = ARRAY32.size
+_ARRAY_HEADER_SIZE = ARRAY32.size
 
 
 class Carrying(bytes):
@@ -146,11 +146,11 @@ class Batches:
             # The sizes are added up only in this case, to keep the usual case fast.
             size, kept = len(parts[0]), 1
             # An element that exceeds the limit of a message is left out, so that the elements before it are sent.
-            while size < MAX_BODY and size + len(parts[kept]) + _HEADER_SIZE <= MAX_MESSAGE:
+            while size < MAX_BODY and size + len(parts[kept]) + _ARRAY_HEADER_SIZE <= MAX_MESSAGE:
                 size += len(parts[kept])
                 kept += 1
             if kept < len(parts):
-                # Large elements follow small ones. Joining as many again for each frame would take quadratic time.
+                # Large elements follow small ones. Joining them all again for each frame would take quadratic time.
                 self._most = kept
                 del parts[kept:]
                 elements = b"".join(parts)
@@ -163,7 +163,7 @@ class Batches:
         return batch
 
     def discard(self, disown: Callable[[list[object]], object]) -> None:
-        """Remove all elements without writing them; pass their handles to ``disown``."""
+        """Remove all elements without writing them; pass their references to ``disown``."""
         parts = self._encoded[:]
         for part in parts:
             carried = part.carried if isinstance(part, Carrying) else []

@@ -1,6 +1,6 @@
 """Encode and decode frames: the grammar of the link, without I/O.
 
-The contract is ``docs/protocol.md``; ``tests/vectors/frames.json`` holds the same bytes for both languages.
+The contract is ``docs/protocol.md``; ``tests/vectors/frames.json`` contains examples for both languages.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from pyrs.jvm.limits import LIMITS
 
 _ARRAY_OF_ONE = 0x91
 _EXTENSION32 = 0xC9
-_HEADER_SIZE = 7
+_VALUE_HEADER_SIZE = 7
+"""The size of the headers in front of an announced value: an array of one, and a 32-bit extension."""
 _ALIGNMENT = 16
 """The alignment of a bytearray. Arrow uses a batch in place if its buffers are aligned."""
 MAX_ANNOUNCED = 16 << 20
@@ -32,7 +33,7 @@ class AnnouncedMessage:
     def __init__(self, size: int) -> None:
         self.size = size
         self.filled = 0
-        start = -_HEADER_SIZE % _ALIGNMENT
+        start = -_VALUE_HEADER_SIZE % _ALIGNMENT
         self._view = memoryview(bytearray(start + size))[start:]
 
     @property
@@ -52,9 +53,9 @@ class AnnouncedMessage:
 
 def announced_size(first: memoryview) -> int:
     """Return the announced size of an incomplete message; 0 if unknown or too large."""
-    if len(first) < _HEADER_SIZE or first[0] != _ARRAY_OF_ONE or first[1] != _EXTENSION32:
+    if len(first) < _VALUE_HEADER_SIZE or first[0] != _ARRAY_OF_ONE or first[1] != _EXTENSION32:
         return 0
-    size = _HEADER_SIZE + int.from_bytes(first[2:6], "big")
+    size = _VALUE_HEADER_SIZE + int.from_bytes(first[2:6], "big")
     return size if len(first) < size <= MAX_ANNOUNCED else 0
 
 
@@ -215,7 +216,7 @@ class FrameDecoder:
         self._arrived = 0
         self._missing = 0
         self._peeks = False  # the next read takes only a few bytes, because another announced message may follow
-        self._fault: ProtocolError | None = None  # found behind complete messages
+        self._fault: ProtocolError | None = None  # found after complete messages
 
     @property
     def pending(self) -> int:
@@ -234,7 +235,7 @@ class FrameDecoder:
         """Return the buffer for the bytes of the next read.
 
         Raises:
-            ProtocolError: The bytes break the grammar, behind the messages that were returned last.
+            ProtocolError: The bytes break the grammar, after the messages that were returned last.
         """
         if self._fault is not None:
             raise self._fault
@@ -248,7 +249,7 @@ class FrameDecoder:
         return message.space(self._missing + HEADER.size if self._current.type & MORE else self._missing)
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[Frame]:
-        """Copy bytes into the buffer, and pass them to ``received``."""
+        """Copy bytes into the buffer; return the messages that they complete."""
         messages: list[Frame] = []
         rest = memoryview(data)
         while True:
@@ -295,7 +296,7 @@ class FrameDecoder:
         except ProtocolError as fault:
             if not messages:
                 raise
-            self._fault = fault.with_traceback(None)  # whose frames refer to this decoder
+            self._fault = fault.with_traceback(None)  # a traceback refers to this decoder
             return messages
         if start:
             buffer[: end - start] = buffer[start:end]
@@ -354,7 +355,7 @@ class FrameDecoder:
             if parts.filled + len(body) <= parts.size:
                 parts.append(body)
                 return None if more else self._joined(kind, identifier, parts)
-            # The message is malformed, which its decoder reports.
+            # The message is malformed, which the decoder of its value reports.
             self._unfinished -= parts.size - parts.filled
             parts = self._parts[kind, identifier] = bytearray(parts.body)
         if len(parts) + len(body) > MAX_MESSAGE:
@@ -364,7 +365,7 @@ class FrameDecoder:
         return None if more else self._joined(kind, identifier, parts)
 
     def _begin(self, kind: int, identifier: int, size: int) -> bytearray | AnnouncedMessage:
-        """Begin to join a message of the announced size, or of an unknown one for 0."""
+        """Begin to join a message of ``size`` bytes; 0 if its size is not announced."""
         if len(self._parts) >= MAX_UNFINISHED:
             raise ProtocolError(f"malformed frame: {MAX_UNFINISHED:,} unfinished messages are the limit{_UNFINISHED}")
         self._count(size)

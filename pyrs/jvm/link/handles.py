@@ -167,7 +167,7 @@ class Handles:
             try:
                 handles = [popleft() for _ in range(min(len(to_release), _FRAME_ENTRIES))]
             except IndexError:
-                return b""  # the link has ended on the other thread, which cleared the queue
+                return b""  # the link has ended on another thread, which cleared the queue
             if len(set(handles)) == len(handles):  # the usual case; counting takes longer
                 body = b"".join(map(RELEASED.pack, handles, repeat(1)))
             else:

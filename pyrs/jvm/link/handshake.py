@@ -25,7 +25,7 @@ def proof(token: bytes, role: bytes, nonce_j: bytes, nonce_p: bytes) -> bytes:
 
 
 class Dialler:
-    """The dialling side of the handshake. It answers the two frames of the listener."""
+    """The dialling side: it answers the listener's HELLO and checks its PROOF."""
 
     def __init__(self, token: bytes, nonce: bytes | None = None) -> None:
         self._token = token

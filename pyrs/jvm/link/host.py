@@ -19,8 +19,8 @@ from pyrs.jvm.link.outbox import Outbox
 
 T = TypeVar("T")
 _LATE_STREAMS = 1_024
-"""The maximum number of cancelled streams whose late elements are discarded. For others, only references are
-released."""
+"""The maximum number of cancelled streams whose late elements are passed to discard functions. For other streams, only
+references are released."""
 _MAIN = threading.main_thread().ident
 
 

@@ -204,7 +204,7 @@ class InboundStream(DrainLoop, CountingSubscription):
         """Return True after ``cancel``."""
         return self._cancelled
 
-    # Called by the reader, which only records.
+    # Called by the reader, which only records. ``refused`` and ``forked`` are called by other threads.
 
     def confirmed(self) -> None:
         """Process SUBSCRIBED. A repeated one occupies no memory."""

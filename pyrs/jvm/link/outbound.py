@@ -194,7 +194,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         If another thread is inside ``on_next``, whose element would be lost, the stream ends with an error (§1.3).
         """
         if self._terminal is not None:
-            _log.warning("rule 1.7: stream %d: on_complete after a terminal signal was ignored", self.id)
+            _log.warning("stream %d has ended already: on_complete was ignored (rule 1.7)", self.id)
             return
         if self._gate.locked():
             self._concurrent("on_complete")

@@ -46,8 +46,8 @@ def on_event_loop() -> bool:
 class Outbox:
     """The queue of control frames, and the queue of the sources that have frames.
 
-    A source holds no more elements than the credit of its stream. ``overflowed`` is called when more than
-    ``link.unsent`` control frames wait, because the peer sends frames that need an answer but does not read.
+    A stream holds no more elements than its credit. ``overflowed`` is called when more than ``link.unsent`` control
+    frames wait, because the peer sends frames that need an answer but does not read.
     """
 
     def __init__(
@@ -122,8 +122,8 @@ class Outbox:
     def write_last(self, data: bytes, deadline_seconds: float) -> None:
         """Write ``data`` as the last frame, and drop the queued frames.
 
-        Wait until the deadline for another thread that writes: bytes between those of its frame would be read as a part
-        of that frame.
+        Waits for another thread that writes, because the peer would read bytes inside its frame as a part of that
+        frame. Writes nothing if the other thread does not finish within the deadline.
         """
         if self._writing.acquire(timeout=deadline_seconds):
             try:

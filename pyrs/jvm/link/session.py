@@ -59,7 +59,7 @@ _FORMS: dict[int, tuple[type, ...]] = {
 }
 """The types of the first entries in the body of a control frame, which has at least two entries."""
 _MAX_HANDLE = 2**63 - 1
-"""Java has only signed integers."""
+"""Java's ``long`` is signed."""
 
 
 class Session(StreamHost):
@@ -117,7 +117,7 @@ class Session(StreamHost):
     ) -> None:
         """Subscribe a Python Subscriber to the peer's Publisher ``handle``.
 
-        ``on_subscribe`` is called before this returns. If the link is closed or the options cannot be converted, the
+        ``on_subscribe`` is called before this returns. If SUBSCRIBE cannot be sent (``_send_subscribe``), the
         Subscriber receives its Subscription and then the error (§1.9). The signals run in the context of this call.
 
         With ``confirm`` this returns after the peer's ``subscribe`` has returned and the demand of ``on_subscribe`` was
@@ -154,7 +154,7 @@ class Session(StreamHost):
     ) -> bool:
         """Queue SUBSCRIBE, and return whether it was queued.
 
-        Otherwise the stream ends (§1.9), because its options cannot be sent or ``link.streams`` is reached; or it has
+        Otherwise the stream ends (§1.9), because its options cannot be sent or ``link.streams`` is exceeded; or it has
         ended already.
         """
         if not self.open or stream.is_cancelled():
@@ -282,11 +282,11 @@ class Session(StreamHost):
             else:
                 self._unknown(identifier, stream)
         elif kind == FrameType.SUBSCRIBE:
-            self._subscribed(identifier, *self._opening(kind, identifier, body))
+            self._receive_subscribe(identifier, *self._opening(kind, identifier, body))
         elif kind == FrameType.ON_SUBSCRIBE:
-            self._on_subscribed(identifier, *self._opening(kind, identifier, body))
+            self._receive_on_subscribe(identifier, *self._opening(kind, identifier, body))
         elif kind == FrameType.CALL:
-            self._called(identifier, body)
+            self._receive_call(identifier, body)
         elif kind == FrameType.RETURN:
             pair, failure = self._read_entries(kind, body)  # decoded now: a RELEASE may follow
             if failure is None and not pair[0]:
@@ -369,7 +369,7 @@ class Session(StreamHost):
         self.outbox.control(data)
         self.outbox.wake()
 
-    def _subscribed(
+    def _receive_subscribe(
         self, identifier: int, handle: int, unreadable: BaseException | None, options: dict[Any, Any]
     ) -> None:
         if len(self.streams) >= MAX_STREAMS:
@@ -404,7 +404,7 @@ class Session(StreamHost):
 
         self.execute(subscribe)
 
-    def _on_subscribed(
+    def _receive_on_subscribe(
         self, identifier: int, handle: int, unreadable: BaseException | None, options: dict[Any, Any]
     ) -> None:
         # A Subscriber that is refused because of the limit is not claimed, so that another attempt is possible.
@@ -470,7 +470,7 @@ class Session(StreamHost):
             raise ConversionError(f"a value of {len(body)} bytes is too large: the limit of a message is 1 GiB")
         return body, carried
 
-    def _called(self, identifier: int, body: Body) -> None:
+    def _receive_call(self, identifier: int, body: Body) -> None:
         entries, unreadable = self._read_entries(FrameType.CALL, body)
         handle, arguments = entries[:2] if unreadable is None else (entries[0], [])
         size = len(body)

@@ -25,8 +25,8 @@ class Window:
     when credit is granted, and in exact mode ``granted`` is at most ``requested``.
 
     The consumer end reports the demand of the Subscriber, the sizes of batches and the delivered elements; ``refill``
-    returns the credit to send. Not thread-safe: only the drain loop of the stream calls it. Other threads may read
-    the attributes.
+    returns the credit to send. Not thread-safe: only the drain loop of the stream calls it, and before that the
+    thread that subscribes. Other threads may read the attributes.
     """
 
     max_prefetch: int = DEFAULT_MAX_PREFETCH
@@ -49,7 +49,7 @@ class Window:
         self.requested = min(self.requested + n, UNBOUNDED)
 
     def observe(self, elements: int, size: int) -> None:
-        """Record the size of a batch in bytes. Older batches lose weight."""
+        """Record the elements and the bytes of a batch. Older batches lose weight."""
         if self._elements_seen > self.max_prefetch:
             self._elements_seen >>= 1
             self._bytes_seen >>= 1
