@@ -1,4 +1,4 @@
-"""Reach a JVM through the Py4J gateway of a driver, or JPype in this process.
+"""Reach a JVM through a Py4J gateway, or through JPype in this process.
 
 Only ``pyrs.jvm.gateways.py4j`` imports ``py4j``, and only ``pyrs.jvm.gateways.jpype`` imports ``jpype``. Both modules
 are imported on first use, so ``pyrs.jvm`` can be imported without either library.
@@ -19,7 +19,7 @@ __all__ = ["Control", "Gateway", "default_java_home", "gateway_for", "launch_gat
 
 
 def gateway_for(source: object | None = None) -> Gateway:
-    """Return the gateway to the JVM of ``source`` without a call to the JVM."""
+    """Return the gateway to the JVM of ``source`` without a control call."""
     if source is None:
         with _needed("jpype", "jpype"):
             from pyrs.jvm.gateways.jpype import running_gateway

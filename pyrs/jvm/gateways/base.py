@@ -26,15 +26,15 @@ def check_argument(value: object) -> None:
             raise ConversionError(f"a str with a lone surrogate cannot be converted to Java: {error}") from error
     elif not (value is None or isinstance(value, (float, bytes, bytearray))):
         raise ConversionError(
-            f"{type(value).__name__} cannot be an argument of a control call: None, bool, int, float, str, bytes and "
-            "Java objects can"
+            f"{type(value).__name__} cannot be an argument of a control call: None, bool, int, float, str, bytes, "
+            "bytearray and Java objects can"
         )
 
 
 class Java(Protocol):
     """The primitive calls of a gateway.
 
-    Arguments are None, bool, int, float, str, bytes and Java objects.
+    Arguments are Java objects and the values that ``check_argument`` accepts.
     """
 
     def static(self, class_name: str, method: str, *args: object) -> object:
@@ -44,7 +44,7 @@ class Java(Protocol):
         """Create an object of a class of the JDK."""
 
     def call(self, target: object, method: str, *args: object) -> object:
-        """Call a public method. Strings and boxes are returned as plain Python values."""
+        """Call a public method. Strings, boxes and byte arrays become plain Python values."""
 
     def array(self, element_class: str, values: Sequence[object]) -> object:
         """Create a Java array."""

@@ -28,10 +28,11 @@ class Control:
     """One bridge in the JVM, as the target of control calls.
 
     Every method calls ``io.pyrs.bridge.Bridge``, protected from Ctrl-C. A Java object has the type ``object`` here: the
-    object of the gateway (Py4J's ``JavaObject``, JPype's ``JObject``). Calls with an effect carry a request id, since
-    Py4J sends a command again when its connection was reset: the bridge answers a repeated request with the first
-    result. ``Java.translate`` converts the exceptions of the gateway: to ``JavaError`` for a Throwable, and to
-    ``JvmUnavailable`` for a gateway that does not respond.
+    object of the gateway (Py4J's ``JavaObject``, JPype's ``JObject``). Calls whose repetition would have an effect
+    carry a request id, since Py4J sends a command again when its connection was reset: the bridge answers a repeated
+    request with the first result. ``Java.translate`` converts the exceptions of the gateway: to ``JavaError`` for a
+    Throwable, and to ``JvmUnavailable`` for a gateway that does not respond. A ``JavaError`` of an ended link becomes
+    ``LinkBroken``.
     """
 
     shares_memory = False
@@ -80,7 +81,7 @@ class Control:
         return self._call("callable", next(self._requests), handle, interface, options)
 
     def values(self, interface: str, options: Mapping[str, object]) -> object:
-        """Return a Java object of a functional interface that returns plain values."""
+        """Return a Java function that converts its first argument to plain values."""
         return self._call("values", next(self._requests), interface, options)
 
     def command(self, command: bytes) -> bytes:
@@ -102,7 +103,7 @@ class Control:
         return {name: int(count) for name, count in map(str.split, lines)}
 
     def close(self) -> None:
-        """Close the JVM's side of the bridge. Further calls do nothing."""
+        """Close the JVM's side of the bridge. A repeated close does nothing."""
         self._call("close")
 
     def _call(self, method: str, *args: object) -> object:

@@ -31,7 +31,7 @@ def packaged_jars(folder: Traversable | None = None) -> Jars:
     """Return the jars of this installation, as files that a JVM can open.
 
     A JVM cannot open a jar inside a zip file, which is where the package is after ``addPyFile("pyrs.zip")``. Such jars
-    are copied into a private folder, once per process. The folder is removed when the process exits.
+    are copied into a private folder, once per process. An exit handler removes the folder.
 
     Raises:
         JvmUnavailable: a jar is missing.

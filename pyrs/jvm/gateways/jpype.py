@@ -190,7 +190,10 @@ class _Finalizer:
 
 @cache
 def _thread_end() -> _ThreadEnd:
-    """Return the object of all gateways: the end of one must not detach live threads."""
+    """Return the object that all gateways share.
+
+    With an object for each gateway, the end of a gateway would detach live threads.
+    """
     return _ThreadEnd(partial(_detach, jpype.JClass("java.lang.Thread")))
 
 
@@ -303,7 +306,7 @@ def _argument(value: Any) -> Any:
         return value
     check_argument(value)
     if isinstance(value, (bytes, bytearray)):
-        return jpype.JArray(jpype.JByte)(value)  # JPype would pass a String to a parameter of type Object
+        return jpype.JArray(jpype.JByte)(value)  # JPype would convert bytes to a String for a parameter of type Object
     return value
 
 

@@ -91,7 +91,7 @@ class Shield:
         done: Future[T] = Future()
         try:
             self._workers.execute(partial(self._work, task, done))
-        except RuntimeError:  # the system starts no more threads, or Python 3.12 runs exit handlers
+        except RuntimeError:  # the system starts no more threads, or Python 3.12 or later runs exit handlers
             return self.here(task)
         try:
             return done.result()
