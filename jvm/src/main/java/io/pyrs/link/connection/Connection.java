@@ -186,14 +186,14 @@ public final class Connection {
     private void read(InputStream in, FrameDecoder decoder, List<Frame> early) {
         RuntimeException why = new LinkBrokenException("the link to Python is broken: its reader failed");
         try {
-            why = ended(in, decoder, early);
+            why = readToEnd(in, decoder, early);
         } finally { // memory may be exhausted, so any statement may throw
             finish(closing ? closed() : why);
         }
     }
 
     /** Reads until the link ends, and returns the reason. */
-    private RuntimeException ended(InputStream in, FrameDecoder decoder, List<Frame> early) {
+    private RuntimeException readToEnd(InputStream in, FrameDecoder decoder, List<Frame> early) {
         try {
             readAll(in, decoder, early);
             return broken(goAwayMessage == null ? "the process closed the connection or has ended" : goAwayMessage);
@@ -220,7 +220,7 @@ public final class Connection {
         return new LinkBrokenException("the link to Python is broken: " + why);
     }
 
-    /** Reads until the connection ends. In a separate method, no local variable refers to a message after an error. */
+    /** Reads until the connection ends. A separate method, so that no local variable keeps a message after an error. */
     private void readAll(InputStream in, FrameDecoder decoder, List<Frame> early) throws IOException {
         early.forEach(this::receive);
         int size;

@@ -53,7 +53,7 @@ final class SocketSink implements Outbox.Sink {
     }
 
     /**
-     * Leaves the end of the session to the reader. A close would discard the frames that have arrived and are not read,
+     * Shuts the output down; the reader ends the session later. A close would discard the frames that have arrived and are not read,
      * such as the last elements of a peer that has ended.
      */
     private void endOutput() {

@@ -13,8 +13,8 @@ import java.util.function.Consumer;
 /**
  * The pool of named daemon threads that run user code.
  *
- * <p>A few threads suffice as long as no task blocks. If tasks wait and no thread takes one for 10 ms, all threads are
- * blocked in user code, and the pool grows up to its bound, doubling the number of new threads each time. A slow
+ * <p>A few threads suffice as long as no task blocks. If tasks wait and no thread takes one for 10 ms, all threads count
+ * as blocked in user code, and the pool grows up to its bound, doubling the number of new threads each time. A slow
  * Subscriber therefore does not delay other streams. At the bound the pool warns once, and tasks wait. Idle threads end
  * after 10 s. If the system has no more threads, tasks wait for those that exist; without any, the caller runs the task.
  */

@@ -1,6 +1,9 @@
 package io.pyrs.link.protocol;
 
-/** A received frame is malformed. The link ends, and nothing of the frame is executed or delivered. */
+/**
+ * Received bytes are malformed. After a malformed frame the link ends, and nothing of the frame is executed or
+ * delivered. A malformed command is answered with this error, and a failed handshake closes its connection.
+ */
 public final class ProtocolException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

@@ -6,7 +6,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.util.Set;
 
-/** Detects threads that must not wait in a write. Does not refer to virtual threads, since the jar supports Java 11. */
+/** Detects threads that must not wait in a write. Reflection finds Thread.isVirtual, since the jar supports Java 11. */
 final class CallingThread {
     /** {@code Thread.isVirtual}, or null before Java 21. */
     private static final MethodHandle IS_VIRTUAL = find();

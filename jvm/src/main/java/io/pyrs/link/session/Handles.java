@@ -257,7 +257,7 @@ public final class Handles implements References {
 
     /**
      * Returns the mirror of a handle: the same one as long as it is reachable, then a new one. If this mirror lacks the
-     * interfaces of the kind, returns a separate mirror. The first one remains that of elements and arguments, so that
+     * interfaces of the kind, returns a separate mirror. Elements and arguments still contain the first one, so that
      * Java collections find the object.
      */
     @Override

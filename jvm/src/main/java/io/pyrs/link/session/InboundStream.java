@@ -61,7 +61,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
     private volatile boolean ended;
     /** Written by the reader only. */
     private volatile long received;
-    /** The elements of the current batch that are not delivered. Used by the drain loop only, like the fields below. */
+    /** The number of undelivered elements of the batch. Used by the drain loop only, like the fields below. */
     private int left;
 
     private long[] pins = NO_PINS;
@@ -155,7 +155,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
         long[] pinned = home ? ValueDecoder.homeHandles(body) : NO_PINS;
         session.handles().pin(pinned);
         batches.add(new ReceivedBatch(body, pinned));
-        // If the drain loop has ended the stream in the meantime, this run drops the batch.
+        // If the drain loop has ended the stream in the meantime, the scheduled run drops the batch.
         schedule();
     }
 

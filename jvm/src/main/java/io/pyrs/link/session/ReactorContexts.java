@@ -35,7 +35,10 @@ final class ReactorContexts {
         return REACTOR.get(subscriber.getClass()).orElse(null);
     }
 
-    /** Returns the entries of a Reactor Subscriber's Context whose key and value are strings. */
+    /**
+     * Returns the entries of a Reactor Subscriber's Context whose key and value are strings, except those with a lone
+     * surrogate or beyond the total length.
+     */
     static Map<String, String> of(Object subscriber) {
         Map<String, String> entries = new LinkedHashMap<>();
         int[] left = {MAX_LENGTH};

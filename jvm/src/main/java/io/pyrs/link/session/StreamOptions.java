@@ -26,7 +26,7 @@ public final class StreamOptions {
     /**
      * Parses the options {@code element_type}, {@code exact} and {@code convert}; ignores others.
      *
-     * @throws IllegalArgumentException if the element type is not found, or an option has an invalid value
+     * @throws IllegalArgumentException if the element type is not found, or {@code convert} is invalid
      */
     public static StreamOptions of(Map<?, ?> options, ClassLoader loader) {
         if (options == null || options.isEmpty()) {

@@ -26,6 +26,7 @@ final class Window {
     // Written by the drain loop only; volatile for the reader, which checks batches against the grant, and for stats.
     private volatile long requested;
     private volatile long granted;
+    // Not volatile: statistics may contain an earlier value.
     private long delivered;
     private long largest;
 
