@@ -7,12 +7,13 @@ runs in a separate pytest process without faulthandler; a process with faulthand
 from __future__ import annotations
 
 import gc
-import os
 import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.rounds import CAMPAIGN
 
 IN_PROCESS_JVM = Path(__file__).parent / "jpype"
 
@@ -25,7 +26,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # A process that a shell starts in the background ignores SIGINT; tests of interrupts need Python's own handler.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     # Campaigns run on request only: `-m campaign`, any other `-m`, or PYRS_CAMPAIGN=1, which `make test-all` sets.
-    if not config.option.markexpr and not os.environ.get("PYRS_CAMPAIGN"):
+    if not config.option.markexpr and not CAMPAIGN:
         config.option.markexpr = "not campaign"
 
 

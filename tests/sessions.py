@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.rounds import CAMPAIGN
+
 QUIET = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -25,7 +27,7 @@ def python_of_workers() -> dict[str, str]:
 
     ``tests/spark_python`` starts the workers, except with ``make test-all``.
     """
-    if "PYRS_CAMPAIGN" in os.environ:
+    if CAMPAIGN:
         return {"PYSPARK_PYTHON": sys.executable}
     return {"PYSPARK_PYTHON": SHORT_PYTHON, "PYRS_TEST_PYTHON": sys.executable}
 
@@ -36,7 +38,7 @@ def short_query_settings() -> dict[str, str]:
     Spark interprets expressions instead of compiling generated Java code, and ``tests.spark_daemon`` starts its Python
     workers.
     """
-    if "PYRS_CAMPAIGN" in os.environ:
+    if CAMPAIGN:
         return {}
     settings = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
     if os.environ.get("PYSPARK_PYTHON") == SHORT_PYTHON:  # another interpreter may lack the tests

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.interop.systems.postgresql_server import postgresql
+from tests.rounds import CAMPAIGN
 from tests.spark import cluster
 from tests.spark.killable import TOTAL, stored
 from tests.spark.over_cluster import SPECULATION, SPECULATIVE
@@ -42,7 +42,7 @@ def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     folder = tmp_path_factory.mktemp("cluster")
     python = cluster.python_without_pyrs(folder / "python")
     if request.param == LOCAL_CLUSTER:
-        return run(LOCAL_CLUSTER, folder, python, () if os.environ.get("PYRS_CAMPAIGN") else SHORT)
+        return run(LOCAL_CLUSTER, folder, python, () if CAMPAIGN else SHORT)
     with cluster.standalone(folder, python) as url:
         found = run(url, folder, python, ("ship", *SPECULATIVE), SPECULATION)
         found |= {f"throughput_of_{workers}": throughput(url, folder, python, workers) for workers in (1, 2)}
@@ -127,7 +127,7 @@ def run(
 
 
 AVAILABLE_NOW = needs_pyspark(4, 2, "trigger(availableNow=True) reads a Publisher until it completes")
-pytestmark = pytest.mark.timeout(3600 if os.environ.get("PYRS_CAMPAIGN") else 300)
+pytestmark = pytest.mark.timeout(3600 if CAMPAIGN else 300)
 
 
 def cases(*named: Any) -> list[Any]:

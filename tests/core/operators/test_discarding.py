@@ -6,7 +6,6 @@ The operators are those of ``tests.operator_registry``, so that a new operator i
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import threading
 from collections import Counter
@@ -19,6 +18,7 @@ import pyrs
 from pyrs._core.hub import Hub
 from pyrs.testing import TestPublisher, TestSubscriber
 from tests.operator_registry import SAMPLES
+from tests.rounds import CAMPAIGN
 from tests.waiting import eventually
 
 Apply = Callable[[pyrs.Stream[Any]], Any]
@@ -250,7 +250,7 @@ CALLS = {
 }
 
 
-FACTOR = 10 if os.environ.get("PYRS_CAMPAIGN") else 1
+FACTOR = 10 if CAMPAIGN else 1
 PLANS = {"synchronous": 15, "threaded": 4}
 """The number of random plans for each kind of source."""
 
