@@ -4,26 +4,55 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
 from threading import RLock
-from typing import Any, Protocol
+from typing import Any
 
 TURN = 128
 """The number of signals that a task handles in a row before it lets other tasks run."""
 
 
-class Waker(Protocol):
+class Waker(ABC):
     """Lets one task wait until any thread wakes it."""
 
-    waiting: bool
-    """True while the task waits; otherwise it needs no wake-up."""
+    def __init__(self, new_waiter: Callable[[], Any]) -> None:
+        self.waiting = False  # whether the task waits; otherwise it needs no wake-up
+        self._new_waiter = new_waiter
+        self._lock = RLock()  # reentrant: a finalizer may cancel or request while the lock is held
+        self._waiter: Any = None
 
     async def wait(self, is_ready: Callable[[], object]) -> None:
         """Wait unless ``is_ready`` returns true. The caller must check again on return."""
+        waiter = self._new_waiter()
+        with self._lock:
+            self._waiter = waiter
+            self.waiting = True
+        # A signal after this line sees the waiter; an earlier one is seen by is_ready.
+        try:
+            if not is_ready():
+                await self._woken(waiter)
+        finally:
+            with self._lock:
+                self._waiter = None
+                self.waiting = False
 
     def wake(self) -> bool:
         """Wake the task if it waits, from any thread; return False if its loop is closed."""
+        with self._lock:
+            waiter, self._waiter = self._waiter, None  # only the first signal of a batch wakes the task
+            self.waiting = False
+        return waiter is None or self._wake(waiter)
 
+    @abstractmethod
+    def _woken(self, waiter: Any) -> Awaitable[object]:
+        """Return an awaitable that ends when the waiter is woken."""
+
+    @abstractmethod
+    def _wake(self, waiter: Any) -> bool:
+        """Wake the waiter, from any thread; return False if the loop is closed."""
+
+    @abstractmethod
     async def pause(self) -> None:
         """Let other tasks run."""
 
@@ -49,35 +78,17 @@ def is_trio() -> bool:
     return True
 
 
-class AsyncioWaker:
+class AsyncioWaker(Waker):
     """A waker for a task on an asyncio loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.waiting = False
+        super().__init__(loop.create_future)
         self._loop = loop
-        self._lock = RLock()  # reentrant: a finalizer may cancel or request while the lock is held
-        self._waiter: asyncio.Future[None] | None = None
 
-    async def wait(self, is_ready: Callable[[], object]) -> None:
-        waiter: asyncio.Future[None] = self._loop.create_future()
-        with self._lock:
-            self._waiter = waiter
-            self.waiting = True
-        # A signal after this line sees the waiter; an earlier one is seen by is_ready.
-        try:
-            if not is_ready():
-                await waiter
-        finally:
-            with self._lock:
-                self._waiter = None
-                self.waiting = False
+    def _woken(self, waiter: asyncio.Future[None]) -> asyncio.Future[None]:
+        return waiter
 
-    def wake(self) -> bool:
-        with self._lock:
-            waiter, self._waiter = self._waiter, None  # only the first signal of a batch wakes the task
-            self.waiting = False
-        if waiter is None:
-            return True
+    def _wake(self, waiter: asyncio.Future[None]) -> bool:
         try:
             if asyncio._get_running_loop() is self._loop:
                 _set(waiter)
@@ -91,42 +102,25 @@ class AsyncioWaker:
         await asyncio.sleep(0)
 
 
-def _set(waiter: asyncio.Future[Any]) -> None:
+def _set(waiter: asyncio.Future[None]) -> None:
     if not waiter.done():
         waiter.set_result(None)
 
 
-class _TrioWaker:
+class _TrioWaker(Waker):
     """A waker for a trio task, for example under anyio. trio is already imported."""
 
     def __init__(self) -> None:
         self._trio: Any = sys.modules["trio"]
+        super().__init__(self._trio.Event)
         self._token = self._trio.lowlevel.current_trio_token()
-        self.waiting = False
-        self._lock = RLock()  # reentrant: a finalizer may cancel or request while the lock is held
-        self._event: Any = None
 
-    async def wait(self, is_ready: Callable[[], object]) -> None:
-        event = self._trio.Event()
-        with self._lock:
-            self._event = event
-            self.waiting = True
-        try:
-            if not is_ready():
-                await event.wait()
-        finally:
-            with self._lock:
-                self._event = None
-                self.waiting = False
+    def _woken(self, waiter: Any) -> Awaitable[object]:
+        return waiter.wait()  # type: ignore[no-any-return]
 
-    def wake(self) -> bool:
-        with self._lock:
-            event, self._event = self._event, None
-            self.waiting = False
-        if event is None:
-            return True
+    def _wake(self, waiter: Any) -> bool:
         try:
-            self._token.run_sync_soon(event.set)
+            self._token.run_sync_soon(waiter.set)
         except self._trio.RunFinishedError:
             return False
         return True
