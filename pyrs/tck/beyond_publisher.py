@@ -119,7 +119,7 @@ class BeyondPublisherTests(PublisherHooks[T]):
                 )
         deadline = time.monotonic() + self.env.timeout
         for subscriber in subscribers:
-            subscriber.subscription.expect_completion(
+            subscriber.subscription.expect_close(
                 f"{self.name_of(publisher)} did not call on_subscribe on one of {_SUBSCRIBERS} Subscribers (rule 1.9)",
                 remaining(deadline),
             )
@@ -134,7 +134,7 @@ class BeyondPublisherTests(PublisherHooks[T]):
         self.subscribe(publisher, outer).request(1)
         outer.expect(1)
         if outer.receives_all():
-            inner.subscription.expect_completion(
+            inner.subscription.expect_close(
                 f"{self.name_of(publisher)} did not call on_subscribe on a Subscriber that subscribed inside on_next "
                 "of another one (rule 1.9)"
             )
@@ -295,7 +295,7 @@ class BeyondPublisherTests(PublisherHooks[T]):
             if subscriber.failed.is_closed and not isinstance(subscriber.argument, BaseException):
                 given = quoted(subscriber.argument)
                 self.env.flop(f"on_error({given}): the argument is not an exception (rules 1.4, 2.13)")
-            if subscriber.subscribed.is_closed and not subscriber.subscription.is_completed:
+            if subscriber.subscribed.is_closed and not subscriber.subscription.is_closed:
                 self.env.flop("the Publisher called on_subscribe(None) (rule 2.13)")
             self.env.verify_no_async_errors_no_delay()
             subscriber.act("a call after on_error", lambda own: own.subscription.value.request(1))

@@ -46,7 +46,7 @@ class UnexpectedSubscriber(Subscriber[T]):
 
     def cancel(self) -> None:
         """Cancel the Subscription; record an error if there is none."""
-        if self.subscription.is_completed:
+        if self.subscription.is_closed:
             self.env.timed("cancel()", self.subscription.value.cancel)
         else:
             self.env.flop("cannot cancel before on_subscribe")
@@ -100,14 +100,14 @@ class ManualSubscriber(UnexpectedSubscriber[T]):
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
         self._refuse_none("on_subscribe", subscription)
-        if self.subscription.is_completed:
+        if self.subscription.is_closed:
             self.env.flop("on_subscribe was called twice on one Subscriber (rule 2.12)")
         else:
             self.subscription.complete(subscription)
 
     def on_next(self, element: T, /) -> None:
         self._refuse_none("on_next", element)
-        if not self.subscription.is_completed:
+        if not self.subscription.is_closed:
             self.env.flop(f"on_next({named(element)}) was called before on_subscribe (rule 1.9)")
             return
         try:
@@ -123,13 +123,13 @@ class ManualSubscriber(UnexpectedSubscriber[T]):
 
     def on_error(self, error: BaseException, /) -> None:
         self._refuse_none("on_error", error)
-        if self.subscription.is_completed:
+        if self.subscription.is_closed:
             super().on_error(error)
         else:
             self.env.flop(f"on_error({quoted(error)}) was called before on_subscribe (rule 1.9)")
 
     def on_complete(self) -> None:
-        if self.subscription.is_completed:
+        if self.subscription.is_closed:
             self.received.complete()
         else:
             self.env.flop("on_complete() was called before on_subscribe (rule 1.9)")
@@ -240,7 +240,7 @@ class Watching(ManualSubscriber[T]):
         return self._guard.during(call)
 
     def _assert_not_ended(self, signal: str) -> None:
-        if not self.subscription.is_completed:
+        if not self.subscription.is_closed:
             self.env.flop(f"{signal} was called before on_subscribe (rule 1.9)")
         self.ended.assert_open(f"{signal} was called after the terminal signal (rule 1.7)")
 
@@ -284,7 +284,7 @@ class ManualPublisher(Publisher[T]):
 
     def subscribe(self, subscriber: Subscriber[T], /) -> None:
         """Signal on_subscribe; record an error for a second Subscriber."""
-        if self.subscriber.is_completed:
+        if self.subscriber.is_closed:
             self.env.flop("the test's Publisher supports one Subscriber only")
         else:
             recorded = RecordedSubscriber(self.env.trace, subscriber)

@@ -205,8 +205,8 @@ class _KeepsError(ManualSubscriber[T]):
 
     def expect_this_error(self, expected: BaseException) -> None:
         """Wait for an error that is or equals the expected one."""
-        self._error.expect_completion("the Processor did not forward the error (rule 4.2)")
-        if self._error.is_completed and self._error.value != expected:
+        self._error.expect_close("the Processor did not forward the error (rule 4.2)")
+        if self._error.is_closed and self._error.value != expected:
             self.env.flop(
                 f"expected on_error({expected!r}) downstream but received on_error({quoted(self._error.value)})"
             )

@@ -80,7 +80,7 @@ class PublisherHooks(Verification, Generic[T]):
     def subscribe(self, publisher: Publisher[T], subscriber: U) -> U:
         """Subscribe, wait for on_subscribe and return the Subscriber."""
         self.call_subscribe(publisher, subscriber)
-        subscriber.subscription.expect_completion(f"{self.name_of(publisher)} did not call on_subscribe (rule 1.9)")
+        subscriber.subscription.expect_close(f"{self.name_of(publisher)} did not call on_subscribe (rule 1.9)")
         self.env.verify_no_async_errors_no_delay()
         return subscriber
 

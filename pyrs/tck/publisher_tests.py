@@ -142,7 +142,7 @@ class PublisherTests(PublisherHooks[T]):
         try:
             self.subscribe(publisher, subscriber)
         finally:
-            if subscriber.subscription.is_completed:
+            if subscriber.subscription.is_closed:
                 subscriber.cancel()
 
     @failed_publisher_test
@@ -238,7 +238,7 @@ class _OneByOne(Watching[T]):
         with self._guard.during(f"on_next({named(element)})"):
             super().on_next(element)
             # Request one element more, because some Publishers complete only on a request.
-            if self.elements <= self._total and self.subscription.is_completed:
+            if self.elements <= self._total and self.subscription.is_closed:
                 self.request(1)
 
     def on_error(self, error: BaseException, /) -> None:

@@ -80,7 +80,7 @@ class ElementSource(ManualPublisher[T]):
         helper = test.call_hook("create_helper_publisher()", create, ("subscribe",))
         self._elements: ManualSubscriber[T] = ManualSubscriber(self.env)
         helper.subscribe(self._elements)
-        self._elements.subscription.expect_completion("the helper Publisher did not call on_subscribe")
+        self._elements.subscription.expect_close("the helper Publisher did not call on_subscribe")
         self.env.verify_no_async_errors_no_delay()
 
     def next_element(self) -> T:

@@ -69,8 +69,8 @@ class Probe(Generic[T]):
 
     def expect_error(self, expected: BaseException) -> None:
         """Wait for ``on_error``; record an error if it does not carry the same object."""
-        self._error.expect_completion(f"{self._name} did not call register_on_error({expected!r})")
-        if self._error.is_completed and self._error.value is not expected:
+        self._error.expect_close(f"{self._name} did not call register_on_error({expected!r})")
+        if self._error.is_closed and self._error.value is not expected:
             self.env.flop(
                 f"{self._name} reported on_error({quoted(self._error.value)}) instead of on_error({expected!r})"
             )
@@ -95,7 +95,7 @@ class WhiteboxProbe(Probe[T]):
 
     def register_on_subscribe(self, puppet: SubscriberPuppet) -> None:
         """Call this in on_subscribe if the Subscription is accepted."""
-        if not self._puppet.is_completed:
+        if not self._puppet.is_closed:
             self._puppet.complete(puppet)
 
     @property
@@ -105,7 +105,7 @@ class WhiteboxProbe(Probe[T]):
 
     def expect_puppet(self) -> None:
         """Wait for the call of ``register_on_subscribe``."""
-        self._puppet.expect_completion(f"{self._name} did not call register_on_subscribe")
+        self._puppet.expect_close(f"{self._name} did not call register_on_subscribe")
         self.env.verify_no_async_errors_no_delay()
 
 

@@ -291,7 +291,7 @@ class _Overflowing(ManualSubscriber[T]):
                     self._threads.discard(thread)
 
     def _request_more(self, element: T) -> None:
-        if not self.subscription.is_completed:
+        if not self.subscription.is_closed:
             self.env.flop(f"on_next({named(element)}) was called before on_subscribe (rule 1.9)")
         elif self._left:
             self.subscription.value.request(LONG_MAX - 1)

@@ -64,47 +64,37 @@ class Latch:
         if self.is_closed:
             self._env.flop(message)
 
-    def expect_close(self, message: str) -> None:
+    def expect_close(self, message: str, timeout: float | None = None) -> None:
         """Wait for the event; record an error if it does not happen."""
-        if not self._event.wait(self._env.timeout):
-            self._env.flop(overdue(message, self._env.timeout))
+        timeout = self._env.timeout if timeout is None else timeout
+        if not self._event.wait(timeout):
+            self._env.flop(overdue(message, timeout))
 
 
-class Promise(Generic[T]):
-    """A value that is set once."""
+class Promise(Latch, Generic[T]):
+    """A value that is set once, which closes the latch."""
 
     def __init__(self, env: TestEnvironment) -> None:
-        self._env = env
-        self._event = Event()
+        super().__init__(env)
         self._lock = Lock()
         self._value: T = _NOTHING
 
     @property
-    def is_completed(self) -> bool:
-        return self._event.is_set()
-
-    @property
     def value(self) -> T:
         """The value; the test fails if it is not set."""
-        if not self.is_completed:
+        if not self.is_closed:
             self._env.flop_and_fail("the expected value has not arrived yet")
         return self._value
 
     def complete(self, value: T) -> None:
         """Set the value; record an error if it is set already."""
         with self._lock:
-            late = self.is_completed
+            late = self.is_closed
             if not late:
                 self._value = value
-                self._event.set()
+                self.close()
         if late:
             self._env.flop(f"received a second value, {named(value)}, after {named(self._value)}")
-
-    def expect_completion(self, message: str, timeout: float | None = None) -> None:
-        """Wait for the value; record an error if it does not arrive."""
-        timeout = self._env.timeout if timeout is None else timeout
-        if not self._event.wait(timeout):
-            self._env.flop(overdue(message, timeout))
 
 
 class Receptacle(Generic[T]):
