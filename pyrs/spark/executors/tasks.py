@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 
 import pyarrow
 
-from pyrs._core.downstream import checked_subscriber
+from pyrs._core.downstream import awaits_signals, checked_subscriber
 from pyrs._core.iterating import IterablePublisher
-from pyrs._core.sites import is_coroutine_function
 from pyrs._core.validation import checked_publisher
 from pyrs.api import Processor, Publisher, Subscription
 from pyrs.operators.terminal import to_iterable
@@ -394,16 +393,7 @@ class _Watched(Subscription):
 class _WatchedCoroutines(_Watched):
     """A ``_Watched`` for a Subscriber some of whose methods are coroutine functions."""
 
-    async def on_subscribe(self, subscription: Subscription, /) -> None:
-        await super().on_subscribe(subscription)
-
-    async def on_next(self, element: Any, /) -> None:
-        await super().on_next(element)
-
-    async def on_error(self, error: BaseException, /) -> None:
-        await super().on_error(error)
-
-    async def on_complete(self) -> None:
+    async def on_complete(self) -> None:  # one coroutine function makes ``subscribe`` await the results of all methods
         await super().on_complete()
 
     async def _signal(self, method: Callable[..., Any], *arguments: Any, last: bool = False) -> None:
@@ -419,5 +409,4 @@ class _WatchedCoroutines(_Watched):
 
 def _watched(subscriber: Any) -> Any:
     plain = checked_subscriber(subscriber)
-    methods = (plain.on_next, plain.on_subscribe, plain.on_error, plain.on_complete)
-    return _WatchedCoroutines(plain) if any(map(is_coroutine_function, methods)) else _Watched(plain)
+    return _WatchedCoroutines(plain) if awaits_signals(plain) else _Watched(plain)
