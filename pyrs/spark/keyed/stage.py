@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy, deepcopy
+from threading import Event
 from typing import Any, NamedTuple
 
 from pyrs import schedulers
-from pyrs._core.demand import UNBOUNDED
+from pyrs._core.callbacks import CallbackSubscriber
 from pyrs._core.operator import Operator, PublisherWrapper
 from pyrs._core.pushed_chain import PushedChainPublisher
 from pyrs._core.saving import SavedRun, resumed
@@ -85,7 +86,9 @@ class KeyedStage:
             return KeyedResult([], saved, None)  # the stream has completed
         clock = _Clock()
         clock.advance_to(then)
-        rows, collector, runs = _Rows(), _Collector(), list[SavedRun]()
+        rows, runs = _Rows(), list[SavedRun]()
+        emitted, errors, completed = list[Any](), list[BaseException](), Event()
+        collector = CallbackSubscriber[Any](emitted.append, errors.append, completed.set, None)
         with schedulers.use(clock):
             chain = list(map(_with_own_initial, self._chain)) if saved is None else self._chain
             resumed(chain, rows, runs, former or ()).subscribe(collector)
@@ -93,14 +96,15 @@ class KeyedStage:
             for element in elements:
                 if not rows.emit(element):
                     break
-        if collector.error is not None:
-            raise collector.error
-        states = None if collector.ended else [_saved(run) for run in reversed(runs)]
+        if errors:
+            raise errors[0]
+        ended = completed.is_set()
+        states = None if ended else [_saved(run) for run in reversed(runs)]
         if rows.starved:
             raise RuntimeError("the stage stopped requesting rows: an operator waits for another thread")
         state = {"version": _VERSION, "operators": self._stateful, "time": clock.now(), "states": states}
-        due = None if collector.ended else clock.due()
-        return KeyedResult(collector.emitted, json.dumps(state, separators=(",", ":")), due)
+        due = None if ended else clock.due()
+        return KeyedResult(emitted, json.dumps(state, separators=(",", ":")), due)
 
     def _restored(self, text: str) -> tuple[float, Sequence[Sequence[Any]] | None]:
         """Return the saved time and states; no states (None) if the stream has completed."""
@@ -248,24 +252,3 @@ class _Rows(Publisher[Any], Subscription):
 
     def __repr__(self) -> str:
         return "rows of a key"
-
-
-class _Collector(Subscriber[Any]):
-    """Requests and collects all elements."""
-
-    def __init__(self) -> None:
-        self.emitted: list[Any] = []
-        self.error: BaseException | None = None
-        self.ended = False
-
-    def on_subscribe(self, subscription: Subscription, /) -> None:
-        subscription.request(UNBOUNDED)
-
-    def on_next(self, element: Any, /) -> None:
-        self.emitted.append(element)
-
-    def on_error(self, error: BaseException, /) -> None:
-        self.error = error
-
-    def on_complete(self) -> None:
-        self.ended = True
