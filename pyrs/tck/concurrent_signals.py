@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Lock, current_thread
+from threading import RLock, current_thread
 
 from pyrs.tck.environment import TestEnvironment
 
@@ -18,32 +18,24 @@ class SerialGuard:
     def __init__(self, env: TestEnvironment, rule: str) -> None:
         self._env = env
         self._rule = rule
-        self._lock = Lock()
-        self._owner: object = None
-        self._depth = 0
-        self._last = ""
+        self._lock = RLock()  # reentrant: signals may be nested
+        self._inside = "another thread", "its call"
 
     @contextmanager
     def during(self, call: str) -> Iterator[None]:
         """Hold the guard during a call."""
-        me = current_thread()
-        with self._lock:
-            owner, last = self._owner, self._last
-            enters = owner is None or owner is me
-            if enters:
-                self._owner = me
-                self._depth += 1
-                self._last = call
-        if not enters:
+        thread = current_thread().name
+        enters = self._lock.acquire(blocking=False)
+        if enters:
+            self._inside = thread, call
+        else:
+            owner, last = self._inside
             self._env.flop(
-                f"illegal concurrent access (rule {self._rule}): {me.name} called {call} "
-                f"before {getattr(owner, 'name', owner)} had returned from {last}"
+                f"illegal concurrent access (rule {self._rule}): {thread} called {call} "
+                f"before {owner} had returned from {last}"
             )
         try:
             yield
         finally:
             if enters:
-                with self._lock:
-                    self._depth -= 1
-                    if self._depth == 0:
-                        self._owner = None
+                self._lock.release()
