@@ -20,7 +20,7 @@ from pyrs._core.context import attach
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.downstream import SubscriberWrapper, checked_subscriber
 from pyrs._core.fusion import IteratorConsumer
-from pyrs._core.hooks import on_error_dropped
+from pyrs._core.hooks import emptied, on_error_dropped
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.observation import CountingSubscription
 from pyrs._core.operator import Operator
@@ -42,11 +42,7 @@ def _none() -> int:
 
 
 def _end_abandoned() -> None:
-    while _abandoned:
-        try:
-            observation = _abandoned.popleft()
-        except IndexError:  # another thread took the last one
-            return
+    for observation in emptied(_abandoned):
         observation.end("cancelled")
 
 
