@@ -139,12 +139,7 @@ class _Observing(PrefetchingInput[T]):
         super().__init__(None, request)
         self._observer = observer
 
-    def on_next(self, element: T, /) -> None:
-        if element is None:
-            raise NullSignal("on_next(None)")
-        if self._closed:
-            self.discard(element)
-            return
+    def _receive(self, element: T) -> None:
         try:
             self._observer.on_next(element)
         except BaseException as error:
