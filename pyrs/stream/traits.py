@@ -7,6 +7,7 @@ by the value of that attribute of the operator's object, such as the actual ``pr
 from __future__ import annotations
 
 import os
+import re
 from typing import Any, Final, NamedTuple
 
 from pyrs._core.demand import UNBOUNDED
@@ -55,6 +56,7 @@ class ExplainedStep(NamedTuple):
         return self.holds != _NOTHING
 
 
+_NAME = re.compile(r"\{(\w+)\}")
 _DROPPING = "exact, one more for each dropped element"
 _EVERYTHING = "everything, with the first demand"
 
@@ -141,26 +143,19 @@ _TRAITS: Final = {
 }
 
 
-class _Attributes(dict[str, Any]):
-    """The values of the names in braces."""
-
-    def __init__(self, subject: object) -> None:
-        super().__init__()
-        self._subject = subject
-
-    def __missing__(self, name: str) -> str:
-        subject: Any = self._subject
-        if name == "scheduler":
-            scheduler = getattr(subject, "scheduler", None)
-            return "the scheduler of subscribe" if scheduler is None else scheduler_name(scheduler)
-        if name == "capacity" and not hasattr(subject, "capacity"):  # BufferTime and WindowTime
-            return str(min(subject.prefetch, subject.count or UNBOUNDED))
-        if name == "lines":
-            return "the lines of a chunk" + ("; grows: one line" if subject.max_length is None else "")
-        if name == "history":
-            return str(max(subject.limit, subject.prefetch))
-        value = getattr(subject, name)
-        return "unbounded" if isinstance(value, int) and value >= UNBOUNDED else str(value)
+def _value_of(subject: Any, name: str) -> str:
+    """Return the text for a name in braces."""
+    if name == "scheduler":
+        scheduler = getattr(subject, "scheduler", None)
+        return "the scheduler of subscribe" if scheduler is None else scheduler_name(scheduler)
+    if name == "capacity" and not hasattr(subject, "capacity"):  # BufferTime and WindowTime
+        return str(min(subject.prefetch, subject.count or UNBOUNDED))
+    if name == "lines":
+        return "the lines of a chunk" + ("; grows: one line" if subject.max_length is None else "")
+    if name == "history":
+        return str(max(subject.limit, subject.prefetch))
+    value = getattr(subject, name)
+    return "unbounded" if isinstance(value, int) and value >= UNBOUNDED else str(value)
 
 
 def scheduler_name(scheduler: object) -> str:
@@ -189,10 +184,9 @@ def trait_of(subject: object, name: str) -> Trait:
     if known is None:
         ahead = getattr(subject, "prefetch", None)
         return Trait(f"ahead: {ahead}", str(ahead), bounded=True) if isinstance(ahead, int) else Trait()
-    values = _Attributes(subject)
-    demand, holds, thread = (text.format_map(values) for text in known[:3])
+    demand, holds, thread = (_NAME.sub(lambda name: _value_of(subject, name[1]), text) for text in known[:3])
     if holds == "unbounded":
         holds = "grows: all elements"
     if kind == "Retry" and getattr(subject, "backoff", None) is not None:
-        thread = str(values["scheduler"])
+        thread = _value_of(subject, "scheduler")
     return Trait(demand, _NOTHING if holds == "0" else holds, thread, known.bounded)
