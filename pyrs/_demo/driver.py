@@ -100,7 +100,7 @@ def _shut_down(gateway: Any) -> None:
     process = gateway.proc
     # Py4J's finalizer thread may release objects after this point, and would log that the connection is closed.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    logging.getLogger().addFilter(_is_not_from_py4j)
+    logging.getLogger().addFilter(lambda record: record.module not in {"java_gateway", "clientserver"})
     try:
         gateway.shutdown()
         process.stdin.close()  # the JVM exits when its standard input is closed
@@ -108,10 +108,6 @@ def _shut_down(gateway: Any) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait(_EXIT_SECONDS)
-
-
-def _is_not_from_py4j(record: logging.LogRecord) -> bool:
-    return record.module not in {"java_gateway", "clientserver"}
 
 
 @contextmanager
