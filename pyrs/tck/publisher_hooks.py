@@ -69,6 +69,11 @@ class PublisherHooks(Verification, Generic[T]):
         """Call ``create_publisher`` and check its result."""
         return self.call_hook(f"create_publisher({elements})", lambda: self.create_publisher(elements), ("subscribe",))
 
+    def new_failed_publisher(self) -> Publisher[T] | None:
+        """Call ``create_failed_publisher`` and check its result."""
+        make = self.create_failed_publisher
+        return self.call_hook("create_failed_publisher()", make, ("subscribe",), none_is_fine=True)
+
     def call_subscribe(self, publisher: Publisher[T], subscriber: Any) -> None:
         """Call ``subscribe`` with a recorded Subscriber; a late call is reported."""
         given = None
@@ -186,8 +191,7 @@ def failed_publisher_test(body: Callable[[S, Publisher[Any]], None]) -> Callable
     """Make a test of a method that takes a failed Publisher; skip it without one."""
 
     def test(self: S) -> None:
-        text = "create_failed_publisher()"
-        failed = self.call_hook(text, self.create_failed_publisher, ("subscribe",), none_is_fine=True)
+        failed = self.new_failed_publisher()
         if failed is None:
             raise Skipped(NO_FAILED_PUBLISHER)
         body(self, failed)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import partial
 from types import FrameType
 from typing import Generic
 
@@ -44,6 +43,12 @@ class SubscriberHooks(Verification, Generic[T]):
         """Call ``create_element``, which must return within ``hook_timeout``."""
         return self.call_hook(f"create_element({n})", lambda: self.create_element(n), ())
 
+    def new_helper_publisher(self, elements: int) -> Publisher[T]:
+        """Call ``create_helper_publisher`` and check its result."""
+        return self.call_hook(
+            "create_helper_publisher()", lambda: self.create_helper_publisher(elements), ("subscribe",)
+        )
+
     def must_not_call_inside(self, subscriber: Subscriber[T], signal: str, *arguments: object) -> None:
         """Send a signal in which the Subscriber must not call its Subscription (§2.3)."""
         subscription = TerminalWatch(self.env, signal)
@@ -76,10 +81,8 @@ class ElementSource(ManualPublisher[T]):
 
     def __init__(self, test: SubscriberHooks[T]) -> None:
         super().__init__(test.env)
-        create = partial(test.create_helper_publisher, 2**63 - 1)
-        helper = test.call_hook("create_helper_publisher()", create, ("subscribe",))
         self._elements: ManualSubscriber[T] = ManualSubscriber(self.env)
-        helper.subscribe(self._elements)
+        test.new_helper_publisher(2**63 - 1).subscribe(self._elements)
         self._elements.subscription.expect_close("the helper Publisher did not call on_subscribe")
         self.env.verify_no_async_errors_no_delay()
 
