@@ -27,7 +27,7 @@ class SubscriptionArbiter(DrainLoop, OperatorSubscription[T]):
     * ``_begin()``: call ``_switch_to`` with the first source, by default that of the operator.
     * ``_source_completed()``, ``_source_failed(error)``: call ``_switch_to`` with another source, ``_complete()`` or
       ``_fail(error)``.
-    * ``_release()``: release timers and other resources.
+    * ``_release()``: release timers and other resources, by default ``_timer``.
 
     The active source signals the error of an illegal request, because its signals are serial (§1.3). If no source is
     active, or the active one has no Subscription yet, the arbiter signals it, after ``on_subscribe`` has returned.
@@ -56,9 +56,6 @@ class SubscriptionArbiter(DrainLoop, OperatorSubscription[T]):
     def _source_failed(self, error: BaseException) -> None:
         """React to the failure of the active source; by default, fail."""
         self._fail(error)
-
-    def _release(self) -> None:
-        """Release timers and other resources, on any thread."""
 
     # Used by operators.
 

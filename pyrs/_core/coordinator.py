@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat, starmap
 from sys import maxsize
 from typing import Any, Final, TypeVar
@@ -36,10 +36,11 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
       after ``on_subscribe``, outside the drain loop, so elements of a synchronous source are forwarded at once.
     * ``_advance()``: proceed as far as possible: ``_emit`` while ``_demand()``, ``_complete`` or ``_fail``. Return
       when ``_interrupted`` is set: the stream is not live, or an illegal request is unanswered (§3.9).
-    * ``_release()``: cancel inputs and timers, clear buffers. Runs once, in the drain loop, also after a cancel.
-    * ``_upstreams()``: the inputs, by default ``_input``. A cancel while the drain loop runs cancels them at once, on
-      any thread, and leaves their elements to ``_release()``. An operator whose upstream is not an ``Input`` overrides
-      ``_cancel_upstream()`` instead.
+    * ``_release()``: cancel inputs and timers, clear buffers; by default, close ``_timer`` and cancel ``_upstreams()``.
+      Runs once, in the drain loop, also after a cancel.
+    * ``_upstreams()``: the inputs, by default ``_input`` or ``_inputs``. A cancel while the drain loop runs cancels
+      them at once, on any thread, and leaves their elements to ``_release()``. An operator whose upstream is not an
+      ``Input`` overrides ``_cancel_upstream()`` instead.
     * ``_requested_more(n)``: demand grew by n > 0. Wakes the drain loop by default. Runs on the thread that requests,
       which may be inside ``on_next``.
 
@@ -50,6 +51,7 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
     """
 
     _input: Any = None  # the upstream side of an operator with one source, an ``Input``
+    _inputs: Sequence[Any] = ()  # those of an operator with several sources
 
     def __init__(
         self,
@@ -79,8 +81,13 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
             each.cancel_upstream()
 
     def _upstreams(self) -> Iterable[Any]:
-        """Return the inputs that ``_cancel_upstream`` cancels, by default ``_input``."""
-        return () if self._input is None else (self._input,)
+        """Return the inputs, which a cancel and ``_release`` cancel."""
+        return self._inputs if self._input is None else (self._input,)
+
+    def _release(self) -> None:
+        super()._release()
+        for each in self._upstreams():
+            each.cancel()
 
     def _requested_more(self, n: int) -> None:
         """Serve demand that grew by n > 0, on the thread that requests."""

@@ -78,6 +78,7 @@ class OperatorSubscription(DownstreamSubscription[T]):
     """One Subscriber's subscription to an operator."""
 
     _operator: Operator[Any]
+    _timer: Any = None  # closed when the stream ends
 
     def is_idle(self) -> bool:
         """Return whether the ``saved`` variables contain the whole state.
@@ -92,6 +93,10 @@ class OperatorSubscription(DownstreamSubscription[T]):
     @property
     def _call(self) -> str:
         return str(self._operator.call)
+
+    def _release(self) -> None:
+        if self._timer is not None:
+            self._timer.close()
 
     def _raised(self, error: BaseException) -> None:
         """Fail because user code raised in this operator.

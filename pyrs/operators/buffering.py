@@ -365,8 +365,7 @@ class _BufferTimeRun(Coordinator[list[Any]]):
             self._input.taken(count)
 
     def _release(self) -> None:
-        self._timer.close()
-        self._input.cancel()
+        super()._release()
         self._discard_all(self._chunk)
 
 

@@ -211,13 +211,6 @@ class _ZipRun(Coordinator[Any]):
         for each in self._inputs:
             each.taken(done)
 
-    def _upstreams(self) -> Iterable[Any]:
-        return self._inputs
-
-    def _release(self) -> None:
-        for each in self._inputs:
-            each.cancel()
-
 
 class _MergeComparingRun(_ZipRun):
     """Emits the smallest next element once each active source has one.
@@ -440,12 +433,8 @@ class _RaceRun(Coordinator[Any]):
             missing.__cause__, self._error = self._error, None
             self._raised(missing)
 
-    def _upstreams(self) -> Iterable[Any]:
-        return self._inputs
-
     def _release(self) -> None:
-        for each in self._inputs:
-            each.cancel()
+        super()._release()
         self._drop(self._error)
 
 

@@ -367,8 +367,7 @@ class _ExpandRun(Coordinator[Any]):
         return tuple(self._path)
 
     def _release(self) -> None:
-        for each in self._path:
-            each.cancel()
+        super()._release()
         self._path.clear()
         self._unexpanded.clear()
 

@@ -43,10 +43,6 @@ class WithOtherRun(Coordinator[Any]):
     def _upstreams(self) -> Iterable[Any]:
         return self._input, self._other
 
-    def _release(self) -> None:
-        self._input.cancel()
-        self._other.cancel()
-
 
 class _UntilRun(WithOtherRun):
     """Requests one element of the other stream."""
@@ -167,12 +163,8 @@ class _CombineLatestRun(Coordinator[Any]):
         elif not self._active or self._latest[each.place] is MISSING:
             self._complete()
 
-    def _upstreams(self) -> Iterable[Any]:
-        return self._inputs
-
     def _release(self) -> None:
-        for each in self._inputs:
-            each.cancel()
+        super()._release()
         self.discard_queue()
         latest, self._latest = self._latest, []
         for element in latest:

@@ -133,10 +133,6 @@ class _RetryRun(SubscriptionArbiter[Any]):
             except RuntimeError as refused:  # the scheduler is closed
                 raise refused from error
 
-    def _release(self) -> None:
-        if self._timer is not None:
-            self._timer.close()
-
 
 class Retry(Operator[Any]):
     """``retry(times, when=kind, backoff=...)``: subscribes again after an error."""

@@ -156,9 +156,6 @@ class Crossing(TurnTaker[Any]):
             hooks.on_next_dropped(len(self._input.elements), f"{self._operator.call}: the scheduler is closed")
         super()._refused(error)
 
-    def _release(self) -> None:
-        self._input.cancel()
-
 
 class _CrossingInput(QueuedInput[Any]):
     """The upstream side of ``publish_on``, ``limit_rate`` and ``prefetch``."""
@@ -239,9 +236,6 @@ class _SubscribeOnRun(Coordinator[Any]):
             self._input.request(n)
         else:
             self._calls.request(n)
-
-    def _release(self) -> None:
-        self._input.cancel()
 
     def pass_all(self, iterator: Iterator[Any], limit: int) -> int:
         """Signal up to ``limit`` elements of the iterator and return their number."""

@@ -227,8 +227,7 @@ class _LatestRun(Coordinator[Any]):
             self._complete()
 
     def _release(self) -> None:
-        self._timer.close()
-        self._input.cancel()
+        super()._release()
         self._replace_due(self._input.take_overdue())
         self._replace_due(self._input.take(inf))
         self._replace_due(MISSING)
@@ -351,11 +350,6 @@ class _DelayRun(Coordinator[Any]):
         elif ended:
             self._end_with(source.take_error())
 
-    def _release(self) -> None:
-        self._timer.close()
-        self._input.cancel()
-        self._input.discard_elements()
-
 
 class Delay(_Timed):
     """``delay(seconds)``: every signal, delayed."""
@@ -380,12 +374,12 @@ class _DelayedInput(Input[Any]):
     def _receive(self, element: Any) -> None:
         self.elements.append((self._timer.now() + self._seconds, element))
         if self._closed and self._owner._subscriber is None:  # released since ``on_next`` checked
-            self.discard_elements()
+            self.cancel()
         elif len(self.elements) == 1:  # otherwise the drain loop sets the timer when it reaches this element
             self._owner.wake()
 
-    def discard_elements(self) -> None:
-        """Discard the elements that were not emitted; callable on any thread."""
+    def cancel(self) -> None:
+        super().cancel()
         for _, element in hooks.emptied(self.elements):
             self.discard(element)
 
@@ -402,9 +396,6 @@ class _DelaySubscriptionRun(SubscriptionArbiter[Any]):
 
     def _begin(self) -> None:
         self._timer.set_after(self._seconds)
-
-    def _release(self) -> None:
-        self._timer.close()
 
 
 class DelaySubscription(_Timed):
@@ -491,10 +482,6 @@ class _TimeoutRun(Coordinator[Any]):
                 source, self._next = self._next, None
             if source is not None:
                 self._input.subscribe_to(source)  # a closed input cancels its Subscription
-
-    def _release(self) -> None:
-        self._timer.close()
-        self._input.cancel()
 
 
 class Timeout(_Timed):

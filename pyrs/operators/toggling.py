@@ -115,8 +115,7 @@ class _BufferWhenRun(Coordinator[Any]):
         return self._input, self._openings, *self._closings.copy()  # atomic: the opening stream may add one
 
     def _release(self) -> None:
-        for each in self._upstreams():
-            each.cancel()
+        super()._release()
         self._closings.clear()
         longest = next(iter(self._lists.values()), [])  # the first list that was opened contains the elements of all
         self._lists.clear()

@@ -130,9 +130,6 @@ class _IntervalRun(Coordinator[int]):
             if self._period is None:
                 self._complete()
 
-    def _release(self) -> None:
-        self._timer.close()
-
 
 class _Interval(Operator[int]):
     run_type = _IntervalRun
