@@ -286,15 +286,8 @@ class TurnTaker(Coordinator[R]):
     With ``_turns``, ``_advance`` sets ``_more`` and returns after ``TURN`` elements. The next task emits the rest.
     """
 
-    def __init__(
-        self,
-        subscriber: Subscriber[R],
-        operator: Operator[Any],
-        execute: Callable[[Callable[[], None]], object] | None = None,
-    ) -> None:
-        super().__init__(subscriber, operator, execute)
-        self._turns = execute is not None
-        self._more = False
+    _turns: bool
+    _more = False
 
     def _has_work(self) -> bool:
         return self._again and not self._more

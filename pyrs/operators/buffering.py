@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import islice
 from sys import maxsize
@@ -197,7 +198,7 @@ class _Lists:
     def __init__(self, cut: Cut) -> None:
         self._cut = cut
         self.current: list[Any] = []
-        self.dropped: list[Any] = []  # elements that belong to no list, until they are discarded
+        self.dropped: deque[Any] = deque()  # elements that belong to no list, until they are discarded
 
     def add(self, element: Any) -> list[Any] | None:
         """Add an element, and return the list that it ends."""
@@ -222,16 +223,6 @@ class _Lists:
         current, self.current = self.current, []
         self._cut = uncut
         return current
-
-
-class _NoElements(list[Any]):
-    """A list that stays empty, in place of the dropped elements of an iterator chain.
-
-    No function receives dropped elements there.
-    """
-
-    def append(self, element: Any) -> None:
-        pass
 
 
 class _BufferByRun(TailRun):
@@ -284,7 +275,7 @@ class BufferBy(Stage):
 
     def pull(self, iterator: Iterator[Any], whole: Chain[Any], hint: LengthHint) -> Iterator[Any]:
         lists = _Lists(self.cut())
-        lists.dropped = _NoElements()
+        lists.dropped = deque(maxlen=0)  # no function receives the dropped elements of an iterator chain
         error: BaseException | None = None
         own: BaseException | None = None
         try:
