@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED, non_positive
-from pyrs._core.display import name_of
+from pyrs._core.display import LazyText, name_of
 from pyrs._core.drain import DrainLoop
 from pyrs._core.fusion import Chain, LengthHint
 from pyrs._core.sites import Site, blame
@@ -49,7 +49,7 @@ class Stage(ABC):
         is_mapping: whether the stage replaces each element by the result of that function, as ``map`` does.
         fuses: whether ``over`` implements the stage. If not, the stage only takes pushed elements.
         emits_if_empty: whether ``pull`` yields an element even if the source is empty.
-        call: the user's call, such as ``map(str)``. A stage with arguments overrides ``__repr__`` instead.
+        call: the user's call, such as ``take(3)``; a ``LazyText`` if it shows a value of the user.
         site: the line of user code that assembled the stage.
         saved: the variables that contain the state between two elements (see ``saving``); None if it cannot be saved.
         run_type: the class of the stage's run; its only argument is the stage.
@@ -60,7 +60,7 @@ class Stage(ABC):
     fuses = True
     emits_if_empty = False
     saved: tuple[str, ...] | None = None
-    call: str
+    call: str | LazyText
     site: Site | None = None
     run_type: ClassVar[type[Any]]
 
@@ -81,7 +81,7 @@ class Stage(ABC):
         return run
 
     def __repr__(self) -> str:
-        return self.call
+        return str(self.call)
 
     def functions(self) -> tuple[object, ...]:
         """Return the functions that ``over`` passes to an iterator written in C."""

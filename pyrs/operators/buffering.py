@@ -119,8 +119,8 @@ class BufferCount(Stage):
 
     def __init__(self, count: int, skip: int | None) -> None:
         self.count = checked_natural(count, "count", 1)
-        self.given_skip = skip
         self.skip = self.count if skip is None else checked_natural(skip, "skip", 1)
+        self.call = extent("buffer", self.count, skip, None)
 
     def pull(self, iterator: Iterator[Any], whole: Chain[Any], hint: LengthHint) -> Iterator[Any]:
         count, skip = self.count, self.skip
@@ -151,9 +151,6 @@ class BufferCount(Stage):
             chunk = chunk[skip:]
         if error is not None:
             raise error
-
-    def __repr__(self) -> str:
-        return extent("buffer", self.count, self.given_skip, None)
 
 
 BEFORE, AFTER, INSTEAD = "before", "after", "instead"

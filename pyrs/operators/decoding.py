@@ -48,6 +48,7 @@ class Decode(Stage):
         self.errors = checked_string(errors, "errors")
         self._decoder = getincrementaldecoder(encoding)
         lookup_error(errors)
+        self.call = f"decode({encoding!r}{'' if errors == 'strict' else f', errors={errors!r}'})"
 
     def begin(self) -> IncrementalDecoder:
         """Return the decoder of a subscription."""
@@ -74,9 +75,6 @@ class Decode(Stage):
         hint.used_up = True
         if text:
             yield from whole.after_end(text)
-
-    def __repr__(self) -> str:
-        return f"decode({self.encoding!r}{'' if self.errors == 'strict' else f', errors={self.errors!r}'})"
 
 
 class _Splitter:
@@ -243,6 +241,7 @@ class SplitLines(Stage):
 
     def __init__(self, max_length: int | None) -> None:
         self.max_length = max_length if max_length is None else checked_natural(max_length, "max_length", 1)
+        self.call = f"split_lines({'' if max_length is None else f'max_length={self.max_length}'})"
 
     def pull(self, iterator: Iterator[Any], whole: Chain[Any], hint: LengthHint) -> Iterator[Any]:
         splitter = _Splitter(self.max_length)
@@ -262,6 +261,3 @@ class SplitLines(Stage):
         rest = splitter.rest()
         hint.used_up = True
         yield from whole.after_end(*rest)
-
-    def __repr__(self) -> str:
-        return f"split_lines({'' if self.max_length is None else f'max_length={self.max_length}'})"

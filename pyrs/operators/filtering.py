@@ -41,9 +41,7 @@ class _Counted(Stage):
 
     def __init__(self, count: int) -> None:
         self.count = checked_natural(count, "count")
-
-    def __repr__(self) -> str:
-        return f"{self.name}({self.count})"
+        self.call = f"{self.name}({self.count})"
 
 
 class _TakeRun(StageRun):
@@ -127,6 +125,7 @@ class TakeWhile(Stage):
     def __init__(self, predicate: Callable[[Any], object], inclusive: bool) -> None:
         self.predicate = checked_callable(predicate, "predicate")
         self.inclusive = inclusive
+        self.call = f"take_while({name_of(predicate)}{', inclusive=True' if inclusive else ''})"
 
     def pull(self, iterator: Iterator[Any], whole: Chain[Any], hint: LengthHint) -> Iterator[Any]:
         predicate = self.predicate
@@ -143,9 +142,6 @@ class TakeWhile(Stage):
                 whole.ended = True
                 return
             yield element
-
-    def __repr__(self) -> str:
-        return f"take_while({name_of(self.predicate)}{', inclusive=True' if self.inclusive else ''})"
 
 
 class _TakeLastRun(GatherRun):
@@ -205,9 +201,7 @@ class IgnoreElements(TakeLast):
 
     def __init__(self) -> None:
         super().__init__(0)
-
-    def __repr__(self) -> str:
-        return "ignore_elements()"
+        self.call = "ignore_elements()"
 
 
 class _SkipRun(StageRun):
@@ -310,6 +304,7 @@ class Distinct(ElementStage):
 
     def __init__(self, key: Callable[[Any], Any] | None) -> None:
         self.key = key if key is None else checked_callable(key, "key")
+        self.call = f"distinct({'' if key is None else name_of(key)})"
 
     def begin(self) -> Callable[[Any], Any]:
         seen: set[Any] = set()
@@ -324,9 +319,6 @@ class Distinct(ElementStage):
 
         return passed
 
-    def __repr__(self) -> str:
-        return f"distinct({'' if self.key is None else name_of(self.key)})"
-
 
 class DistinctUntilChanged(ElementStage):
     """``distinct_until_changed(key, comparer)``: no consecutive duplicates."""
@@ -336,6 +328,9 @@ class DistinctUntilChanged(ElementStage):
     def __init__(self, key: Callable[[Any], Any] | None, comparer: Callable[[Any, Any], object] | None) -> None:
         self.key = key if key is None else checked_callable(key, "key")
         self.comparer = comparer if comparer is None else checked_callable(comparer, "comparer")
+        given = {"key": key, "comparer": comparer}
+        shown = [f"{name}={name_of(function)}" for name, function in given.items() if function is not None]
+        self.call = f"distinct_until_changed({', '.join(shown)})"
 
     def begin(self) -> Callable[[Any], Any]:
         key, same = self.key, eq if self.comparer is None else self.comparer
@@ -350,8 +345,3 @@ class DistinctUntilChanged(ElementStage):
             return element
 
         return passed
-
-    def __repr__(self) -> str:
-        given = {"key": self.key, "comparer": self.comparer}
-        shown = (f"{name}={name_of(function)}" for name, function in given.items() if function is not None)
-        return f"distinct_until_changed({', '.join(shown)})"

@@ -201,7 +201,7 @@ class _Holding(PushedStage):
         self.waits = waits
 
     def __repr__(self) -> str:
-        return f"emit({short(self.element)})"
+        return f"emit({short(self.element)})"  # not ``call``: a stage is created for each element
 
 
 class _SwitchMapRun(Coordinator[Any]):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import count, filterfalse, islice
 from sys import maxsize
 from typing import Any
 
 from pyrs._core.demand import UNBOUNDED
-from pyrs._core.display import name_of, short
+from pyrs._core.display import call_of, name_of, short
 from pyrs._core.fusion import Chain, LengthHint
 from pyrs._core.stage import Fold, FoldStage, GatherRun, Stage, StageRun, TailRun, ignored
 from pyrs._core.validation import MISSING, checked_callable, checked_given, checked_natural
@@ -73,6 +74,7 @@ class ToDict(FoldStage):
     def __init__(self, key: Callable[[Any], Any], value: Callable[[Any], Any] | None) -> None:
         self.key = checked_callable(key, "key")
         self.value = value if value is None else checked_callable(value, "value")
+        self.call = f"to_dict({name_of(key)}{'' if value is None else f', {name_of(value)}'})"
 
     def begin(self) -> Fold:
         elements: dict[Any, Any] = {}
@@ -102,9 +104,6 @@ class ToDict(FoldStage):
         while self.value is None and result:  # empties the dict, because a step may run at the same time
             elements.append(result.popitem()[1])
         return elements[::-1]
-
-    def __repr__(self) -> str:
-        return f"to_dict({name_of(self.key)}{'' if self.value is None else f', {name_of(self.value)}'})"
 
 
 class Reduce(FoldStage):
@@ -175,6 +174,7 @@ class Last(FoldStage):
     def __init__(self, default: Any) -> None:
         self.default = checked_given(default, "default")
         self.emits_if_empty = default is not MISSING
+        self.call = call_of("last", _shown, default)
 
     def begin(self) -> Fold:
         last = self.default
@@ -191,17 +191,14 @@ class Last(FoldStage):
     def run(self) -> StageRun:
         return _LastRun(self)
 
-    def __repr__(self) -> str:
-        return f"last({_shown(self.default)})"
-
 
 def _raise_no_element(stage: Stage) -> Any:
     by_index = isinstance(stage, ElementAt) and not isinstance(stage, First)
     raise NoElement(f"{stage!r}: the stream completed {'before that' if by_index else 'without an'} element")
 
 
-def _shown(default: Any) -> str:
-    return "" if default is MISSING else f"default={short(default)}"
+def _shown(default: Any, index: str = "") -> str:
+    return ", ".join(filter(None, [index, "" if default is MISSING else f"default={short(default)}"]))
 
 
 class _ElementAtRun(GatherRun):
@@ -237,6 +234,7 @@ class ElementAt(Stage):
         self.index = checked_natural(index, "index")
         self.default = checked_given(default, "default")
         self.emits_if_empty = default is not MISSING
+        self.call = call_of("element_at", partial(_shown, index=str(self.index)), default)
 
     def pull(self, iterator: Iterator[Any], whole: Chain[Any], hint: LengthHint) -> Iterator[Any]:
         hint.holding = True
@@ -253,18 +251,13 @@ class ElementAt(Stage):
         hint.used_up = True
         yield from whole.after_end(self.default)
 
-    def __repr__(self) -> str:
-        return f"element_at({self.index}{'' if self.default is MISSING else ', '}{_shown(self.default)})"
-
 
 class First(ElementAt):
     """``first(default)``: the first element."""
 
     def __init__(self, default: Any) -> None:
         super().__init__(0, default)
-
-    def __repr__(self) -> str:
-        return f"first({_shown(self.default)})"
+        self.call = call_of("first", _shown, default)
 
 
 class OnlyElement(FoldStage):
@@ -317,6 +310,7 @@ class DefaultIfEmpty(Stage):
 
     def __init__(self, value: Any) -> None:
         self.value = checked_given(value, "value")
+        self.call = call_of("default_if_empty", short, value)
 
     def pull(self, iterator: Iterator[Any], whole: Chain[Any], hint: LengthHint) -> Iterator[Any]:
         for element in iterator:
@@ -327,9 +321,6 @@ class DefaultIfEmpty(Stage):
         whole.check_end()
         hint.used_up = True
         yield from whole.after_end(self.value)
-
-    def __repr__(self) -> str:
-        return f"default_if_empty({short(self.value)})"
 
 
 class _MatchRun(GatherRun):
@@ -368,6 +359,7 @@ class Match(Stage):
     def __init__(self, predicate: Callable[[Any], object], decisive: bool) -> None:
         self.predicate = checked_callable(predicate, "predicate")
         self.decisive = decisive
+        self.call = f"{'any' if decisive else 'all'}({name_of(predicate)})"
 
     def pull(self, iterator: Iterator[Any], whole: Chain[Any], hint: LengthHint) -> Iterator[Any]:
         for _ in filter(self.predicate, iterator) if self.decisive else filterfalse(self.predicate, iterator):
@@ -381,6 +373,3 @@ class Match(Stage):
 
     def functions(self) -> tuple[object, ...]:
         return (self.predicate,)
-
-    def __repr__(self) -> str:
-        return f"{'any' if self.decisive else 'all'}({name_of(self.predicate)})"

@@ -191,6 +191,4 @@ class Measured(PushedStage):
         if not isinstance(metrics, Metrics):
             raise TypeError(f"metrics must be a Metrics, not {type(metrics).__name__}")
         self.metrics = metrics
-
-    def __repr__(self) -> str:
-        return f"metrics({self.metrics.name!r})"
+        self.call = f"metrics({metrics.name!r})"

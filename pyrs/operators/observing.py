@@ -200,12 +200,10 @@ class Action(PushedStage):
         self.method = method
         self.action = checked_callable(action, "action")
         self.events = _EVENTS.get(method, ())
+        self.call = f"{method}({name_of(action)})"
 
     def run(self) -> StageRun:
         return _RUNS.get(self.method, _ActionRun)(self)
-
-    def __repr__(self) -> str:
-        return f"{self.method}({name_of(self.action)})"
 
     def attempt(self, *arguments: Any, failure: BaseException | None = None) -> None:
         """Call the action, and report its exception to the dropped-errors hook.
@@ -240,6 +238,7 @@ class Checkpoint(Stage):
 
     def __init__(self, name: str | None) -> None:
         self.name = name if name is None else checked_string(name, "name")
+        self.call = f"checkpoint({'' if name is None else repr(name)})"
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
         return iterator
@@ -247,9 +246,6 @@ class Checkpoint(Stage):
     def on_chain_error(self, error: BaseException) -> None:
         name = "a checkpoint" if self.name is None else f"checkpoint {self.name!r}"
         add_note(error, f"passed {name} at {self.site}")
-
-    def __repr__(self) -> str:
-        return "checkpoint()" if self.name is None else f"checkpoint({self.name!r})"
 
 
 class Log(PushedStage):
@@ -263,14 +259,12 @@ class Log(PushedStage):
         self.logger = logger
         self.level = checked_natural(level, "level")
         self.shown: str | LazyText = name or shown
+        self.call = f"log({'' if name is None else repr(name)})"
 
     def run(self) -> StageRun:
         from logging import getLogger  # imported on first use
 
         return _LogRun(self.shown, self.logger or getLogger("pyrs.stream"), self.level)
-
-    def __repr__(self) -> str:
-        return "log()" if self.name is None else f"log({self.name!r})"
 
 
 class _LogRun(ObservingRun):

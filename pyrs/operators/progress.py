@@ -71,10 +71,9 @@ class Progress(PushedStage):
         if file is not None and not callable(getattr(file, "write", None)):
             raise TypeError(f"file must be an object with write(), not {type(file).__name__}")
         self.file = file
-
-    def __repr__(self) -> str:
-        given = {"total": self.total, "description": self.description}
-        return f"progress({', '.join(f'{name}={value!r}' for name, value in given.items() if value is not None)})"
+        given = {"total": total, "description": description}
+        shown = [f"{name}={value!r}" for name, value in given.items() if value is not None]
+        self.call = f"progress({', '.join(shown)})"
 
     def bar(self) -> _Bar:
         """Return the progress bar of one subscription."""

@@ -51,6 +51,7 @@ class Throttle(Stage):
     def __init__(self, seconds: Seconds, scheduler: Scheduler | None) -> None:
         self._seconds = checked_seconds(seconds, "seconds", positive=True)
         self.scheduler = checked_scheduler(scheduler)
+        self.call = f"throttle({self._seconds:g})"
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
         return filter(self._gate(), iterator)
@@ -71,14 +72,11 @@ class Throttle(Stage):
 
         return passes
 
-    def __repr__(self) -> str:
-        return f"throttle({self._seconds:g})"
-
 
 class Timestamp(ElementStage):
     """``timestamp()``: each element with the time of its arrival."""
 
-    name = "timestamp"
+    call = "timestamp()"
     saved: tuple[str, ...] | None = ()
 
     def __init__(self, scheduler: Scheduler | None) -> None:
@@ -91,14 +89,11 @@ class Timestamp(ElementStage):
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
         return map(self.begin(), iterator)  # not a generator, which would look up the clock only at the first element
 
-    def __repr__(self) -> str:
-        return f"{self.name}()"
-
 
 class Elapsed(Timestamp):
     """``elapsed()``: each element with the time since the previous one."""
 
-    name = "elapsed"
+    call = "elapsed()"
     saved = ("last",)
 
     def begin(self) -> Callable[[Any], Any]:

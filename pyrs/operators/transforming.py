@@ -250,6 +250,7 @@ class WithIndex(ElementStage):
 
     def __init__(self, start: int) -> None:
         self.start = checked_natural(start, "start")
+        self.call = f"with_index({self.start or ''})"
 
     def begin(self) -> Callable[[Any], Any]:
         numbers = count(self.start)
@@ -258,9 +259,6 @@ class WithIndex(ElementStage):
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
         """Use ``enumerate``, which is faster than the function of ``begin``."""
         return enumerate(iterator, self.start)
-
-    def __repr__(self) -> str:
-        return f"with_index({self.start or ''})"
 
 
 class _MaterializeRun(TailRun):
