@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import dropwhile, islice
 from operator import eq
 from sys import maxsize
@@ -144,9 +144,12 @@ class TakeWhile(Stage):
             yield element
 
 
-class _TakeLastRun(GatherRun):
-    def __init__(self, stage: TakeLast) -> None:
+class TakeLastRun(GatherRun):
+    """Stores the last ``count`` elements, and emits them or ``if_none`` at the end."""
+
+    def __init__(self, stage: Any) -> None:
         super().__init__()
+        self._stage = stage
         self._count = stage.count
         self._last: deque[Any] = deque(maxlen=min(stage.count, maxsize))
 
@@ -172,7 +175,11 @@ class _TakeLastRun(GatherRun):
     def on_complete(self) -> None:
         with self._lock:  # release, on another thread, must not take the same elements
             last, self._last = self._last, deque(maxlen=0)
-        self.end_with(*last)
+        self.end_with(*(last or self.if_none()))
+
+    def if_none(self) -> Sequence[Any]:
+        """Return the elements to emit if the source was empty."""
+        return ()
 
     def release(self) -> None:
         super().release()
@@ -185,7 +192,7 @@ class TakeLast(_Counted):
     """``take_last(count)``: the last elements."""
 
     name = "take_last"
-    run_type = _TakeLastRun
+    run_type = TakeLastRun
 
     def pull(self, iterator: Iterator[Any], whole: Chain[Any], hint: LengthHint) -> Iterator[Any]:
         hint.holding = True

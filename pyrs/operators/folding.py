@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import count, filterfalse, islice
 from sys import maxsize
@@ -14,6 +14,7 @@ from pyrs._core.fusion import Chain, LengthHint
 from pyrs._core.stage import Fold, FoldStage, GatherRun, Stage, StageRun, TailRun, ignored
 from pyrs._core.validation import MISSING, checked_callable, checked_given, checked_natural
 from pyrs.errors import NoElement, TooManyElements
+from pyrs.operators.filtering import TakeLastRun
 
 
 class ToList(FoldStage):
@@ -134,42 +135,16 @@ class Reduce(FoldStage):
         return f"reduce({name_of(self.function)}{given})"
 
 
-class _LastRun(GatherRun):
-    """Stores the last element, and discards the one before it."""
-
-    def __init__(self, stage: Last) -> None:
-        super().__init__(stage.needed)
-        self._stage = stage
-        self._last: Any = MISSING
-
-    def on_next(self, element: Any) -> None:
-        before = self._swap(element)
-        if before is not MISSING:
-            self.discard(before)
-        if self._over:
-            self.release()  # again: another thread called it before the swap
-
-    def on_complete(self) -> None:
-        last = self._swap(MISSING)
-        if last is MISSING:
-            self.drop = ignored  # type: ignore[method-assign]  # the default is not an element of the source
-            last = self._stage.default
-        self.end_with(_raise_no_element(self._stage) if last is MISSING else last)
-
-    def release(self) -> None:
-        super().release()
-        last = self._swap(MISSING)
-        if last is not MISSING:
-            self.discard(last)
-
-    def _swap(self, element: Any) -> Any:
-        with self._lock:
-            last, self._last = self._last, element
-        return last
+class _LastRun(TakeLastRun):
+    def if_none(self) -> Sequence[Any]:
+        self.drop = ignored  # type: ignore[method-assign]  # the default is not an element of the source
+        return [_default_of(self._stage)]
 
 
 class Last(FoldStage):
     """``last(default)``: the last element."""
+
+    count = 1  # for its run, which is that of ``take_last(1)``
 
     def __init__(self, default: Any) -> None:
         self.default = checked_given(default, "default")
@@ -183,13 +158,14 @@ class Last(FoldStage):
             nonlocal last
             last = element
 
-        def result() -> Any:
-            return last if last is not MISSING else _raise_no_element(self)
-
-        return step, result
+        return step, lambda: _default_of(self) if last is MISSING else last
 
     def run(self) -> StageRun:
         return _LastRun(self)
+
+
+def _default_of(stage: Last | ElementAt) -> Any:
+    return _raise_no_element(stage) if stage.default is MISSING else stage.default
 
 
 def _raise_no_element(stage: Stage) -> Any:
@@ -222,7 +198,7 @@ class _ElementAtRun(GatherRun):
             self.finish()
 
     def on_complete(self) -> None:
-        self.end_with(_raise_no_element(self._stage) if self._stage.default is MISSING else self._stage.default)
+        self.end_with(_default_of(self._stage))
 
 
 class ElementAt(Stage):
