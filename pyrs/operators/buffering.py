@@ -24,6 +24,7 @@ from pyrs.schedulers.timer import waking_timer
 if TYPE_CHECKING:
     from datetime import timedelta
 
+    from pyrs.operators.splitting import PartHandle
     from pyrs.schedulers import Scheduler
 
 
@@ -371,7 +372,9 @@ class BufferTime(Operator[Any]):
         seconds: float | timedelta,
         prefetch: int,
         scheduler: Scheduler | None,
+        wrap: Callable[[PartHandle], Publisher[Any]] | None = None,  # of windows
     ) -> None:
+        self.wrap = wrap
         self.count = count if count is None else checked_natural(count, "count", 1)
         self.seconds = checked_seconds(seconds, "seconds", positive=True)
         self.prefetch = checked_natural(prefetch, "prefetch", 1)

@@ -139,7 +139,9 @@ class BufferWhen(Operator[Any]):
         openings: Publisher[Any],
         closing: Callable[[Any], Publisher[Any]],
         prefetch: int,
+        wrap: Callable[[PartHandle], Publisher[Any]] | None = None,  # of windows
     ) -> None:
+        self.wrap = wrap
         self.openings = checked_publisher(openings, "openings")
         self.closing = checked_callable(closing, "closing")
         self.prefetch = checked_natural(prefetch, "prefetch", 1)
@@ -258,14 +260,3 @@ class WindowWhen(BufferWhen):
 
     name = "window_when"
     run_type = _ToggledDispatcher
-
-    def __init__(
-        self,
-        source: Publisher[Any],
-        openings: Publisher[Any],
-        closing: Callable[[Any], Publisher[Any]],
-        prefetch: int,
-        wrap: Callable[[PartHandle], Publisher[Any]],
-    ) -> None:
-        super().__init__(source, openings, closing, prefetch)
-        self.wrap = wrap

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyrs._core import hooks
 from pyrs._core.operator import Operator
@@ -13,11 +13,6 @@ from pyrs.api import Publisher, Subscriber
 from pyrs.operators.buffering import AFTER, BEFORE, INSTEAD, BufferTime, Cut, extent, needed, uncut
 from pyrs.operators.splitting import Dispatcher, Part, PartHandle, PrefetchingDispatcher
 from pyrs.schedulers.timer import Timer
-
-if TYPE_CHECKING:
-    from datetime import timedelta
-
-    from pyrs.schedulers import Scheduler
 
 Wrap = Callable[[PartHandle], Publisher[Any]]
 
@@ -189,18 +184,6 @@ class WindowTime(BufferTime):
 
     name = "window"
     run_type = _TimeDispatcher
-
-    def __init__(
-        self,
-        source: Publisher[Any],
-        count: int | None,
-        seconds: float | timedelta,
-        prefetch: int,
-        scheduler: Scheduler | None,
-        wrap: Wrap,
-    ) -> None:
-        super().__init__(source, count, seconds, prefetch, scheduler)
-        self.wrap = wrap
 
 
 class _CutDispatcher(_SingleWindowDispatcher, PrefetchingDispatcher):
