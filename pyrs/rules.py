@@ -57,7 +57,6 @@ _INPUT = "pyrs._core.inputs.Input"
 _GUARD = "pyrs._core.guard.GuardedSubscriber"
 _CALLBACKS = "pyrs._core.callbacks.CallbackSubscriber"
 _PREFETCHING = "pyrs._core.inputs.PrefetchingInput"
-_FOR_EACH = "pyrs.operators.terminal._ForEach"
 
 _ALL = (
     _rule(
@@ -122,7 +121,7 @@ _ALL = (
     _rule(
         "2.1",
         "A Subscriber MUST signal demand via Subscription.request(long n) to receive onNext signals.",
-        (_FOR_EACH, _CALLBACKS, _PREFETCHING),
+        ("pyrs.operators.terminal._ForEach", _CALLBACKS, _PREFETCHING),
     ),
     _rule(
         "2.2",
@@ -150,7 +149,6 @@ _ALL = (
             f"{_PUSHED_CHAIN}.on_subscribe",
             f"{_CALLBACKS}.on_subscribe",
             f"{_INPUT}.on_subscribe",
-            f"{_FOR_EACH}.on_subscribe",
             f"{_GUARD}.on_subscribe",
             _INPUT,
         ),
@@ -158,7 +156,7 @@ _ALL = (
     _rule(
         "2.6",
         "A Subscriber MUST call Subscription.cancel() if the Subscription is no longer needed.",
-        (f"{_PUSHED_CHAIN}._cancel_upstream", f"{_FOR_EACH}._stop", f"{_INPUT}.cancel", _INPUT),
+        (f"{_PUSHED_CHAIN}._cancel_upstream", f"{_INPUT}.cancel", _INPUT),
     ),
     _rule(
         "2.7",

@@ -39,7 +39,7 @@ class Input(Subscriber[T]):
     """
 
     _cancelled = False  # the owner has cancelled
-    _upstream_cancelled = False  # set after the upstream's ``cancel`` was called
+    _upstream_over = False  # set after the upstream's ``cancel`` was called, or when it has terminated
 
     def __init__(self, owner: Any = None, demand: int = 0) -> None:
         self._guard = RLock()  # reentrant: the collector may run a finalizer that cancels while the lock is held
@@ -105,7 +105,7 @@ class Input(Subscriber[T]):
             hooks.cancel_safely(subscription)
         finally:  # also after an interrupt: another thread may wait for this
             if subscription is not None:
-                self._upstream_cancelled = True
+                self._upstream_over = True
         self._drop_error()
 
     def on_subscribe(self, subscription: Subscription, /) -> None:
@@ -145,8 +145,10 @@ class Input(Subscriber[T]):
 
     def fail(self, error: BaseException) -> None:
         """Cancel the upstream and end as if it had failed with this error."""
-        self._disconnect()  # not ``cancel``: the owner receives the error, unless it has cancelled
-        self._end(error)
+        try:
+            self._disconnect()  # not ``cancel``: the owner receives the error, unless it has cancelled
+        finally:  # also after an interrupt: another thread may wait for this
+            self._end(error)
 
     def _drop_error(self) -> None:
         """Report an error that the owner has not taken as dropped."""
@@ -158,7 +160,7 @@ class Input(Subscriber[T]):
         if self._owner is not None:
             self._owner._drop(error)
         else:
-            hooks.on_error_dropped(error, "the stream was cancelled or has terminated")
+            hooks.report_late(error)
 
     def take_error(self) -> BaseException | None:
         """Remove and return the error, so that ``cancel`` does not report it as dropped."""
@@ -188,6 +190,7 @@ class Input(Subscriber[T]):
         with self._guard:
             first, self._closed = not self._closed, True
             self._subscription = None
+        self._upstream_over = True
         return first
 
 

@@ -177,7 +177,7 @@ class _CrossingInput(QueuedInput[Any]):
         count = run.takes_from(iterator, limit)
         if not run._live:
             self.cancel_upstream()  # fewer elements than the limit would mean the end, unless upstream is cancelled
-            if self._upstream_cancelled:
+            if self._upstream_over:
                 return count  # otherwise another thread is inside the upstream's ``cancel``
         append, is_running = self.elements.append, run.is_running
         try:
@@ -186,7 +186,7 @@ class _CrossingInput(QueuedInput[Any]):
                     raise null_element()
                 append(element)
                 count += 1
-                if self._upstream_cancelled:
+                if self._upstream_over:
                     break
                 if not is_running():
                     run.wake()  # the first elements are not delayed by later ones
@@ -284,7 +284,7 @@ class _Passed(DirectInput[Any], IteratorConsumer[Any]):
         count = self._run.pass_all(iterator, limit)
         if self._run._interrupted:
             self.cancel()  # fewer elements than the limit would mean the end, unless upstream is cancelled
-            count += skip(iterator, limit - count, lambda: self._upstream_cancelled, self.discard)
+            count += skip(iterator, limit - count, lambda: self._upstream_over, self.discard)
         return count
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from itertools import islice
 from queue import Empty, SimpleQueue
-from threading import Event, RLock
+from threading import Event
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -15,12 +14,12 @@ from pyrs._core.blocked_threads import while_blocked
 from pyrs._core.context import attach
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import IteratorConsumer, checked_result, non_null, null_element, skip
-from pyrs._core.inputs import PrefetchingInput
+from pyrs._core.inputs import Input, PrefetchingInput
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.observation import last_operator, pulled
 from pyrs._core.sites import raise_again
 from pyrs._core.validation import checked_timeout
-from pyrs.api import Publisher, Subscriber, Subscription
+from pyrs.api import Publisher
 from pyrs.errors import NullSignal, SpecViolation, TooManyElements
 
 T = TypeVar("T")
@@ -83,46 +82,33 @@ def _checked(timeout: float | None) -> float | None:
     return None if timeout is None else checked_timeout(timeout, "timeout")
 
 
-class _ForEach(Subscriber[T], IteratorConsumer[T]):
+class _ForEach(Input[T], IteratorConsumer[T]):
     """Calls the action with each element; one thread waits for the terminal signal.
 
-    Rules: 2.1, 2.4, 2.5, 2.6, 2.8, 2.13.
+    Rules: 2.1, and those of ``Input``.
     """
 
     def __init__(self, action: Callable[[T], object]) -> None:
+        super().__init__(demand=UNBOUNDED)
         self._action = action
-        self._ended = Event()
-        self._lock = RLock()  # reentrant: a finalizer may signal or cancel while the lock is held
-        self._over = False  # the same as the event, and faster to read
-        self._stops = False  # over, and upstream has terminated or was cancelled: ``consume`` may take fewer elements
-        self._error: BaseException | None = None
-        self._subscription: Subscription | None = None
+        self._done = Event()
 
     def run(self, source: Publisher[T], timeout: float | None) -> None:
         try:
             while_blocked(attach, last_operator(source), self)
-            if not self._ended.wait(timeout):
+            if not self._done.wait(timeout):
                 raise TimeoutError(f"the stream did not terminate within {timeout} seconds")
         except BaseException as raised:
-            self._give_up(raised)
+            if self.error is raised:
+                self.take_error()  # not dropped: the caller receives it
+            self.cancel()
             raise
-        if self._error is not None:
+        error = self.take_error()
+        if error is not None:
             try:
-                raise_again(self._error)
+                raise_again(error)
             finally:
-                self._error = None  # breaks the reference cycle of the error, its traceback, this frame and this object
-
-    def on_subscribe(self, subscription: Subscription, /) -> None:
-        if subscription is None:
-            raise NullSignal("on_subscribe(None)")
-        if self._subscription is not None or self._over:
-            subscription.cancel()  # 2.5
-            return
-        self._subscription = subscription
-        if self._over:  # stopped since the check above, on another thread
-            subscription.cancel()  # type: ignore[unreachable]
-        else:
-            subscription.request(UNBOUNDED)
+                del error  # breaks the reference cycle of the error, its traceback and this frame
 
     def consume(self, iterator: Iterator[T], limit: int) -> int:
         action = self._action
@@ -134,68 +120,30 @@ class _ForEach(Subscriber[T], IteratorConsumer[T]):
                 if (result := action(element)) is not None:
                     checked_result(result)
             except BaseException as error:
-                self._stop(error)
+                self.fail(error)
             taken += 1
-            if taken == limit or self._over:
+            if taken == limit or self._closed:
                 break
         return taken + self._skip(iterator, limit - taken)
 
     def _skip(self, iterator: Iterator[T], limit: int) -> int:
         """After the end, discard elements until upstream is cancelled."""
-        return skip(iterator, limit, lambda: self._stops, partial(hooks.discard, ())) if self._over else 0
+        return skip(iterator, limit, lambda: self._upstream_over, self.discard) if self._closed else 0
 
     def on_next(self, element: T, /) -> None:
         if element is None:
             raise NullSignal("on_next(None)")
-        if self._over:
-            hooks.discard((), element)
+        if self._closed:
+            self.discard(element)
         else:
             try:
                 if (result := self._action(element)) is not None:
                     checked_result(result)
             except BaseException as error:  # raised again by run(), on the thread that waits
-                self._stop(error)
+                self.fail(error)
 
-    def on_error(self, error: BaseException, /) -> None:
-        if error is None:
-            raise NullSignal("on_error(None)")
-        self._end(error)
-        self._stops = True
-
-    def on_complete(self) -> None:
-        self._end(None)
-        self._stops = True
-
-    def _stop(self, error: BaseException | None) -> None:
-        self._end(error)
-        subscription = self._subscription  # read last: on_subscribe checks ``_over`` after it has stored it
-        try:
-            if subscription is not None:
-                subscription.cancel()  # 2.6
-        finally:
-            self._stops = True
-
-    def _give_up(self, raised: BaseException) -> None:
-        """Stop calling the action, after a deadline or an interrupt."""
-        self._stop(None)
-        error, self._error = self._error, None
-        if error is not raised:
-            self._drop(error)
-
-    def _end(self, error: BaseException | None) -> None:
-        with self._lock:
-            late, self._over = self._over, True
-            if not late:
-                self._error = error
-        if late:
-            self._drop(error)
-        else:
-            self._ended.set()
-
-    def _drop(self, error: BaseException | None) -> None:
-        """Report an error that the caller of the terminal operation does not receive."""
-        if error is not None:
-            hooks.report_late(error)
+    def _notify(self) -> None:
+        self._done.set()
 
 
 class _Collect(_ForEach[T]):
@@ -206,7 +154,7 @@ class _Collect(_ForEach[T]):
         self._elements = elements
 
     def consume(self, iterator: Iterator[T], limit: int) -> int:
-        if type(iterator) is _IN_MEMORY and not self._over:
+        if type(iterator) is _IN_MEMORY and not self._closed:
             batch, null = non_null(iterator, limit)
             self._elements += batch
             if null:
@@ -219,7 +167,7 @@ class _Collect(_ForEach[T]):
                 raise null_element()
             append(element)
             taken += 1
-            if taken == limit or self._over:
+            if taken == limit or self._closed:
                 break
         return taken + self._skip(iterator, limit - taken)
 

@@ -104,7 +104,7 @@ def test_cancel_during_on_subscribe_cancels_the_stored_subscription(kind: str) -
     class ForEach(_ForEach[int]):
         def __setattr__(self, name: str, value: object) -> None:
             if name == "_subscription" and value is not None:
-                self._stop(None)
+                self.cancel()
             super().__setattr__(name, value)
 
     source: TestPublisher[int] = TestPublisher()
@@ -202,7 +202,7 @@ def test_deadline_of_a_terminal_operation_does_not_look_like_the_end_of_the_iter
 
     seen: list[int] = []
     waiting = ForEach(seen.append) if kind == "for_each" else Collect(seen)
-    pyrs.range(9).map(delay_cancel(monkeypatch, lambda: waiting._stop(None))).subscribe(waiting)
+    pyrs.range(9).map(delay_cancel(monkeypatch, lambda: waiting.cancel())).subscribe(waiting)
     assert seen == [0, 1]
     assert signals == []
 
