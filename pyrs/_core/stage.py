@@ -279,7 +279,8 @@ def dropped(*_: Any) -> Any:
 class TailRun(DrainLoop, StageRun):
     """A run that emits elements as they are demanded, also after its source ended.
 
-    A subclass emits through ``forward``, which counts the elements, and ends through ``end_with``.
+    A subclass emits through ``forward``, which counts the elements, or puts elements into ``_tail`` and wakes the drain
+    loop. It ends through ``end_with``.
     """
 
     def __init__(self) -> None:
@@ -355,11 +356,11 @@ class TailRun(DrainLoop, StageRun):
             with self._lock:
                 if self._over:
                     return
-                if self._illegal <= 0 or not self._tail:
+                if self._source_ended and (self._illegal <= 0 or not self._tail):
                     self._over = True
                     error, self._error = self._error, None
                     break
-                if self._requested <= self._emitted:
+                if self._requested <= self._emitted or not self._tail:
                     return
                 element = self._tail.popleft()
             self._emitted += 1

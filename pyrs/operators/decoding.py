@@ -197,29 +197,15 @@ class _SplitLinesRun(TailRun):
         self.end_with(error=error)
 
     def _work(self) -> None:
-        while True:
-            with self._lock:
-                ends = self._source_ended and (self._illegal <= 0 or not self._tail)
-                if not ends:
-                    self._again = False
-                    if self._over:
-                        return
-                    if not self._tail:
-                        failure, self._splitter.failure = self._splitter.failure, None
-                        if failure is not None:
-                            raise failure
-                    if self._requested <= self._emitted:
-                        return
-                    if not self._tail:
-                        if not (self._unbounded or self._outstanding or self._source_ended):
-                            self._outstanding, self._due = True, 1
-                        return
-                    element = self._tail.popleft()
-            if ends:
-                super()._work()
+        super()._work()
+        with self._lock:
+            if self._tail or self._over or self._source_ended:
                 return
-            self._emitted += 1
-            self.emit(element)
+            failure, self._splitter.failure = self._splitter.failure, None
+            if failure is not None:
+                raise failure
+            if self._requested > self._emitted and not (self._unbounded or self._outstanding):
+                self._outstanding, self._due = True, 1
 
     def _after_drain(self) -> None:
         with self._lock:

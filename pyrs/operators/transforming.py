@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import accumulate, chain, count
-from threading import RLock
 from typing import Any
 
 from pyrs._core.demand import non_positive
@@ -53,7 +52,7 @@ class Scan(Stage):
     def __init__(self, function: Callable[[Any, Any], Any], initial: Any) -> None:
         self.function = checked_callable(function, "function")
         self.initial = checked_given(initial, "initial")
-        self.saved = ("value",) if initial is MISSING else ("_value", "_owed", "_started")
+        self.saved = ("value",) if initial is MISSING else ("_value", "_started")
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
         if self.initial is not MISSING:
@@ -84,21 +83,25 @@ class Scan(Stage):
         return f"scan({name_of(self.function)}{given})"
 
 
-class _ScanFromRun(StageRun):
+class _ScanFromRun(TailRun):
     """Emits the initial value at the first demand.
 
     It requests nothing from upstream before that (§1.3). The value is not emitted before ``on_subscribe`` has returned.
     """
 
+    drop = ignored  # the initial value is not an element of the source
+
     def __init__(self, function: Callable[[Any, Any], Any], value: Any) -> None:
+        super().__init__()
         self._function = function
         self._value = value
-        self._lock = RLock()  # request is called from any thread
-        self._owed: int | None = -1  # the demand less the initial value, to forward later; None: forward directly
         self._begun = False  # on_subscribe has returned
-        self._started = False  # one thread emits the initial value; the others only add demand
-        self._illegal = 1  # the n <= 0 that was requested; 1 if none was
-        self._end: Callable[[], None] | None = None
+        self._started = False  # the initial value was emitted
+        self._requested_upstream = 0
+
+    def begin(self) -> None:
+        self._begun = True
+        self.wake_here()
 
     def on_next(self, element: Any) -> None:
         value = self._value
@@ -108,63 +111,41 @@ class _ScanFromRun(StageRun):
         self._value = value = self._function(value, element)
         self.emit(value)
 
-    def release(self) -> None:
-        self._value = MISSING
-
-    def begin(self) -> None:
-        with self._lock:
-            self._begun = True
-        self._start()
-
     def on_complete(self) -> None:
-        self._end_by(self.complete)
+        self.end_with()
 
     def on_error(self, error: BaseException) -> None:
-        self._end_by(lambda: self.fail(error))
+        self.end_with(error=error)
 
-    def _end_by(self, end: Callable[[], None]) -> None:
-        with self._lock:
-            waits = self._owed is not None
-            if waits:
-                self._end = end  # a terminal signal without demand waits for the initial value
-                self._begun = True  # no begin() follows if an earlier stage has terminated the stream
-        if waits:
-            self._start()
+    def request_more(self, n: int) -> None:
+        if self._started:
+            self._after_drain()
         else:
-            end()
+            self.wake_here()
 
-    def request(self, n: int) -> None:
+    def _work(self) -> None:
+        if not (self._begun or self._source_ended):  # the second: no begin() follows if an earlier stage has ended
+            self._again = False
+            return
+        if not (self._started or self._tail):
+            self._tail.append(self._value)
+        try:
+            super()._work()
+        finally:
+            self._started = not self._tail
+
+    def _after_drain(self) -> None:
+        """Request what the initial value has not served."""
         with self._lock:
-            waits = self._owed is not None
-            if n <= 0:
-                self._illegal = n
-                waits = self._end is not None
-            elif self._owed is not None:
-                self._owed += n
-        if waits:
-            self._start()
-        else:
+            forwards = self._started and not (self._over or self._source_ended)
+            n = self._requested - self._emitted - self._requested_upstream if forwards else 0
+            self._requested_upstream += n
+        if n:
             self.request_upstream(n)
 
-    def _start(self) -> None:
-        """Emit the initial value if it is due, and then the signals that waited for it."""
-        with self._lock:
-            illegal = self._illegal <= 0 and self._end is not None  # §3.9: no source is left to report it
-            if self._started or not self._begun or not (illegal or (self._owed is not None and self._owed >= 0)):
-                return
-            self._started = True
-        value = self._value
-        if not illegal and value is not MISSING:  # else released, by a cancel on another thread
-            self.emit(value)
-        with self._lock:
-            n, self._owed = self._owed, None
-            end = self._end
-        if end is not None and self._illegal <= 0:
-            self.fail(non_positive(self._illegal))
-        elif end is not None:
-            end()
-        elif n:
-            self.request_upstream(n)
+    def release(self) -> None:
+        super().release()
+        self._value = MISSING
 
 
 class HandleSink:
