@@ -189,41 +189,32 @@ class ActiveSource(Subscriber[T]):
     def on_error(self, error: BaseException, /) -> None:
         if error is None:
             raise NullSignal("on_error(None)")
-        if not self._terminated():
-            self._arbiter._drop(error)
-            return
-        arbiter = self._arbiter
-        if arbiter._illegal is not None:  # 3.9: not a failure of the source, so no other source may replace it
-            arbiter._answer(error if isinstance(error, NonPositiveRequest) else arbiter._illegal)
-            return
-        try:
-            arbiter._source_failed(error)
-        except BaseException as raised:
-            arbiter._raised(raised)
+        self._end(error)
 
     def on_complete(self) -> None:
-        if not self._terminated():
-            return
+        self._end(None)
+
+    def _end(self, error: BaseException | None) -> None:
+        """Record a terminal signal (§2.4), and react to it if this source was active."""
         arbiter = self._arbiter
-        if arbiter._illegal is not None:  # 3.9: the source completed instead of signalling the error
-            arbiter._answer(arbiter._illegal)
-            return
-        try:
-            arbiter._source_completed()
-        except BaseException as raised:
-            arbiter._raised(raised)
+        with arbiter._lock:
+            was_active = arbiter._active is self
+            if was_active:
+                self.subscription = arbiter._active = arbiter._demand_to = None
+        if not was_active:
+            arbiter._drop(error)
+        elif arbiter._illegal is not None:  # 3.9: also if the source completed; no other source may replace it
+            arbiter._answer(error if isinstance(error, NonPositiveRequest) else arbiter._illegal)
+        else:
+            try:
+                if error is None:
+                    arbiter._source_completed()
+                else:
+                    arbiter._source_failed(error)
+            except BaseException as raised:
+                arbiter._raised(raised)
 
     def cancel(self) -> None:
         """Cancel, unless the source terminated (§2.6)."""
         subscription, self.subscription = self.subscription, None
         hooks.cancel_safely(subscription)
-
-    def _terminated(self) -> bool:
-        """Record a terminal signal (§2.4) and return whether this source was active."""
-        arbiter = self._arbiter
-        with arbiter._lock:
-            if arbiter._active is not self:
-                return False
-            self.subscription = None
-            arbiter._active = arbiter._demand_to = None
-        return True
