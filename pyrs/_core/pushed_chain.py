@@ -429,11 +429,8 @@ class ConsumingChainSubscriber(PushedChainSubscriber, IteratorConsumer[Any]):
     """
 
     steady_only = True
-
-    def __init__(self, subscriber: Subscriber[Any], stages: Sequence[Stage]) -> None:
-        super().__init__(subscriber, stages)
-        self._taken = 0  # the number of elements that the last call of ``consume`` took
-        self._deferred: Callable[[], None] | None = None  # sends the terminal signal after the call
+    _taken = 0  # the number of elements that the last call of ``consume`` took
+    _deferred: Callable[[], None] | None = None  # sends the terminal signal after the call
 
     def consume(self, iterator: Iterator[Any], limit: int) -> int:
         limit = min(limit, UNBOUNDED)  # several requests may exceed the maximum of one, which is also that of islice

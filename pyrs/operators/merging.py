@@ -229,9 +229,7 @@ class MergeRun(_FlatMapRun):
     Otherwise an infinite first source would delay the others for ever.
     """
 
-    def __init__(self, subscriber: Subscriber[Any], operator: Merge) -> None:
-        super().__init__(subscriber, operator)
-        self._beginning = True
+    _beginning = True
 
     def _begin(self) -> None:
         try:

@@ -41,11 +41,8 @@ class _Rail(Part):
 
     run_type = _RailRun
     dispatcher: _RailDispatcher
-
-    def __init__(self, dispatcher: _RailDispatcher) -> None:
-        super().__init__(dispatcher, "rail")
-        self.wanted = 0
-        self.resolved = False
+    wanted = 0
+    resolved = False
 
 
 class _RailDispatcher(Dispatcher):
@@ -61,7 +58,7 @@ class _RailDispatcher(Dispatcher):
 
     def __init__(self, subscriber: Subscriber[Any], operator: Rails) -> None:
         super().__init__(subscriber, operator)
-        self._rails = deque(_Rail(self) for _ in range(operator.rails))  # the next rail is the first
+        self._rails = deque(_Rail(self, "rail") for _ in range(operator.rails))  # the next rail is the first
         self._unresolved = operator.rails
         self._wanted = 0  # the sum of ``wanted`` of the rails
         self._surplus: deque[Any] = deque()  # empty while a rail has demand

@@ -68,7 +68,7 @@ class Crossing(TurnTaker[Any]):
     ) -> None:
         super().__init__(subscriber, operator, execute)
         self._turns = execute is not None
-        self._input = _CrossingInput(self, prefetch, refill_at)
+        self._input = _CrossingInput(self, prefetch, refill_at=refill_at)
         self._prefetch = self._input.prefetch
         self._refilled_by = 0  # the draining thread while it refills, else 0
 
@@ -162,18 +162,15 @@ class _CrossingInput(QueuedInput[Any]):
     """The upstream side of ``publish_on``, ``limit_rate`` and ``prefetch``."""
 
     steady_only = False
-
-    def __init__(self, owner: Crossing, prefetch: int, refill_at: int | None) -> None:
-        super().__init__(owner, prefetch, refill_at=refill_at)
-        self._run = owner
+    _owner: Crossing
 
     def on_next(self, element: Any, /) -> None:
-        run = self._run
+        run = self._owner
         if element is None or self._closed or not run.takes(element):
             super().on_next(element)
 
     def consume(self, iterator: Iterator[Any], limit: int) -> int:
-        run = self._run
+        run = self._owner
         count = run.takes_from(iterator, limit)
         if not run._live:
             self.cancel_upstream()  # fewer elements than the limit would mean the end, unless upstream is cancelled
@@ -275,14 +272,15 @@ class SubscribeOn(Operator[Any]):
 class _Passed(DirectInput[Any], IteratorConsumer[Any]):
     """The upstream side of ``subscribe_on``."""
 
+    _owner: _SubscribeOnRun
+
     def __init__(self, owner: _SubscribeOnRun) -> None:
         super().__init__(owner, owner._emit, owner._end_with)
-        self._run = owner
         self.passes = True
 
     def consume(self, iterator: Iterator[Any], limit: int) -> int:
-        count = self._run.pass_all(iterator, limit)
-        if self._run._interrupted:
+        count = self._owner.pass_all(iterator, limit)
+        if self._owner._interrupted:
             self.cancel()  # fewer elements than the limit would mean the end, unless upstream is cancelled
             count += skip(iterator, limit - count, lambda: self._upstream_over, self.discard)
         return count

@@ -178,18 +178,29 @@ class _LatestDueInput(Input[Any]):
             return overdue
 
 
+class _WakingInput(_LatestDueInput):
+    """Wakes the drain loop for each element."""
+
+    def on_next(self, element: Any, /) -> None:
+        super().on_next(element)
+        self._owner.wake()
+
+
 class _LatestRun(Coordinator[Any]):
     """Emits the latest element when the timer fires and the element is due.
 
-    Args:
+    Attributes:
         waits: whether an element is due ``seconds`` after its arrival; otherwise it is always due.
     """
 
-    def __init__(self, subscriber: Subscriber[Any], operator: _Timed, waits: bool = True) -> None:
+    waits = True
+    input_type: type[_LatestDueInput] = _LatestDueInput
+
+    def __init__(self, subscriber: Subscriber[Any], operator: _Timed) -> None:
         super().__init__(subscriber, operator)
         self._seconds = operator.seconds
         self._timer = waking_timer(self, operator.scheduler)
-        self._input = _LatestDueInput(self, self._timer, operator.seconds if waits else None)
+        self._input = self.input_type(self, self._timer, operator.seconds if self.waits else None)
         self._due_element: Any = MISSING  # the element that is due and waits for demand
 
     def restored(self) -> None:
@@ -244,9 +255,8 @@ class _LatestRun(Coordinator[Any]):
 class _SampleRun(_LatestRun):
     """Sets the timer for each period."""
 
-    def __init__(self, subscriber: Subscriber[Any], operator: Sample) -> None:
-        super().__init__(subscriber, operator, waits=False)
-        self._tick = 0.0
+    waits = False
+    _tick = 0.0
 
     def _begin(self) -> None:
         self._tick = self._timer.now() + self._seconds
@@ -277,10 +287,9 @@ class Debounce(_Timed):
 class _ThrottleLatestRun(_LatestRun):
     """Emits the latest element when the timer fires, or at once if no timer is set."""
 
-    def __init__(self, subscriber: Subscriber[Any], operator: ThrottleLatest) -> None:
-        super().__init__(subscriber, operator, waits=False)
-        self._input = _WakingInput(self, self._timer, None)
-        self._blocked = False  # whether the period of the last element is still running
+    waits = False
+    input_type = _WakingInput
+    _blocked = False  # whether the period of the last element is still running
 
     def _take(self) -> Any:
         self._blocked = self._blocked and not self._timer.claim()
@@ -296,14 +305,6 @@ class ThrottleLatest(_Timed):
 
     name = "throttle_latest"
     run_type = _ThrottleLatestRun
-
-
-class _WakingInput(_LatestDueInput):
-    """Wakes the drain loop for each element."""
-
-    def on_next(self, element: Any, /) -> None:
-        super().on_next(element)
-        self._owner.wake()
 
 
 class _DelayRun(Coordinator[Any]):
