@@ -159,7 +159,7 @@ class _ZipRun(Coordinator[Any]):
 
     _exhausted = False  # a source may have ended with an empty queue
 
-    def __init__(self, subscriber: Subscriber[Any], operator: CombiningOperator | MergeComparing) -> None:
+    def __init__(self, subscriber: Subscriber[Any], operator: CombiningOperator) -> None:
         super().__init__(subscriber, operator)
         self._sources = operator.sources
         self._combine: Callable[..., Any] = operator.combine
@@ -357,19 +357,18 @@ class SequenceEqual(CombiningOperator):
     default = eq
 
 
-class MergeComparing(Operator[Any]):
+class MergeComparing(CombiningOperator):
     """``merge_comparing(a, b, ...)``: merges sorted sources."""
 
+    name, parameter = "merge_comparing", "key"
     run_type = _MergeComparingRun
+    default = same
 
     def __init__(
         self, sources: Sequence[Publisher[Any]], key: Callable[[Any], Any] | None, reverse: bool, prefetch: int
     ) -> None:
-        super().__init__(None, call_text("merge_comparing", sources))
-        self.sources = checked_sources(sources)
-        self.combine = same if key is None else checked_callable(key, "key")
+        super().__init__(sources, key, prefetch)
         self.reverse = reverse
-        self.prefetch = checked_natural(prefetch, "prefetch", 1)
 
 
 class _RaceRun(Coordinator[Any]):

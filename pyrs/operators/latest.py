@@ -9,7 +9,6 @@ from typing import Any
 from pyrs._core import hooks
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
-from pyrs._core.display import LazyText
 from pyrs._core.inputs import DirectInput, Input, PrefetchingInput, TriggerInput
 from pyrs._core.operator import Operator
 from pyrs._core.validation import MISSING, checked_callable, checked_element, checked_publisher
@@ -21,8 +20,10 @@ from pyrs.operators.combining import CombiningOperator, as_tuple, call_text
 class WithOther(Operator[Any]):
     """The base class of operators with a source and another stream."""
 
-    def __init__(self, source: Publisher[Any], other: Publisher[Any], call: LazyText) -> None:
-        super().__init__(source, call)
+    name: str
+
+    def __init__(self, source: Publisher[Any], other: Publisher[Any], combine: Any = None) -> None:
+        super().__init__(source, call_text(self.name, [other], combine))
         self.other = checked_publisher(other, "other")
 
 
@@ -85,9 +86,6 @@ class TakeUntil(WithOther):
 
     run_type = _UntilRun
     name, skips = "take_until", False
-
-    def __init__(self, source: Publisher[Any], other: Publisher[Any]) -> None:
-        super().__init__(source, other, call_text(self.name, [other]))
 
 
 class SkipUntil(TakeUntil):
@@ -236,10 +234,11 @@ class _WithLatestFromRun(WithOtherRun):
 class WithLatestFrom(WithOther):
     """``with_latest_from(other)``: each element with the other stream's latest one."""
 
+    name = "with_latest_from"
     run_type = _WithLatestFromRun
 
     def __init__(self, source: Publisher[Any], other: Publisher[Any], combine: Callable[..., Any] | None) -> None:
-        super().__init__(source, other, call_text("with_latest_from", [other], combine))
+        super().__init__(source, other, combine)
         self.combine = as_tuple if combine is None else checked_callable(combine, "combine")
 
 

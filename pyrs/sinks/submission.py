@@ -260,13 +260,10 @@ class _Core(Operator[Any]):
     def __repr__(self) -> str:
         return f"<SubmissionPublisher: {len(self.subscriptions)} subscribers{', closed' if self.closed else ''}>"
 
-    def run(self, subscriber: Subscriber[Any]) -> _BufferedSubscription:
-        return _BufferedSubscription(subscriber, self)
-
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         subscriber = checked_subscriber(subscriber)
         try:
-            subscription = self.run(subscriber)
+            subscription = _BufferedSubscription(subscriber, self)
         except RuntimeError as error:  # this thread blocks the loop of the scheduler
             InertSubscription(subscriber, error).start()
             return
