@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.context import capture
+from pyrs._core.drain import Execute
 from pyrs._core.fusion import IteratorConsumer, null_element
 from pyrs._core.operator import Operator, OperatorSubscription
 from pyrs._core.serial import SerialSubscription
@@ -53,12 +54,7 @@ class Coordinator(OperatorSubscription[R], SerialSubscription[R]):
     _input: Any = None  # the upstream side of an operator with one source, an ``Input``
     _inputs: Sequence[Any] = ()  # those of an operator with several sources
 
-    def __init__(
-        self,
-        subscriber: Subscriber[R],
-        operator: Operator[Any],
-        execute: Callable[[Callable[[], None]], object] | None = None,
-    ) -> None:
+    def __init__(self, subscriber: Subscriber[R], operator: Operator[Any], execute: Execute | None = None) -> None:
         SerialSubscription.__init__(self, subscriber, capture(), execute)
         self._operator = operator
         self._consumes = isinstance(subscriber, IteratorConsumer)

@@ -9,6 +9,9 @@ from typing import Final, TypeVar
 A = TypeVar("A")
 R = TypeVar("R")
 
+Execute = Callable[[Callable[[], None]], object]
+"""Passes a task to another thread or to an asyncio loop."""
+
 TURN: Final = 256
 """The number of elements emitted in sequence before other tasks or Subscribers get a turn."""
 
@@ -29,7 +32,7 @@ class DrainLoop(ABC):
     then has the turn.
     """
 
-    def __init__(self, execute: Callable[[Callable[[], None]], object] | None = None) -> None:
+    def __init__(self, execute: Execute | None = None) -> None:
         self._execute = execute
         self._turn = [True]
         self._scheduled: list[bool] = []

@@ -151,21 +151,17 @@ def discard_all(discards: Discards, elements: deque[Any] | list[Any] | set[Any])
     if not is_discarding(discards):
         elements.clear()
         return
-    take = elements.popleft if isinstance(elements, deque) else elements.pop
-    while True:
-        try:
-            element = take()
-        except (IndexError, KeyError):
-            return
+    for element in emptied(elements):
         discard(discards, element)
 
 
-def emptied(queue: deque[T]) -> Iterator[T]:
-    """Remove and yield the items of a queue that other threads may change."""
-    while queue:
+def emptied(items: deque[T] | list[T] | set[T]) -> Iterator[T]:
+    """Remove and yield the items of a buffer that other threads may change."""
+    take = items.popleft if isinstance(items, deque) else items.pop
+    while True:
         try:
-            item = queue.popleft()
-        except IndexError:  # another thread has just removed the last one
+            item = take()
+        except (IndexError, KeyError):
             return
         yield item
 

@@ -81,8 +81,8 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
             if discarding:
                 run.begin_discarding()
         plain = [run.plain() for run in runs]
-        complete: Callable[[], None] = self._deliver_complete
-        fail: Callable[[BaseException], None] = self._deliver_error
+        complete: Callable[[], None] = self._deliver
+        fail: Callable[[BaseException], None] = self._deliver
         following = len(runs)  # the stage at which the segment after this run stops
         for place in reversed(range(len(runs))):
             run = runs[place]
@@ -309,15 +309,9 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
                 raise  # handled by ``_on_request``
             self._stage_raised(error, place)
 
-    def _deliver_complete(self) -> None:
+    def _deliver(self, error: BaseException | None = None) -> None:
         try:
-            self._complete()
-        finally:
-            self._release()
-
-    def _deliver_error(self, error: BaseException) -> None:
-        try:
-            self._fail(error)
+            self._end_with(error)
         finally:
             self._release()
 

@@ -54,9 +54,8 @@ class ReplayHub(Hub[T]):
         self._received = 0  # the number of the last element that a settled Subscriber has received; under the lock
         self._lost: deque[T] = deque()  # to be discarded by the drain loop
 
-    @property
-    def held(self) -> int:
-        """The number of elements in the history."""
+    def _buffered(self) -> int:
+        """Return the number of elements in the history."""
         return self._tail.number - self._head.number
 
     def try_emit(self, element: T, /) -> EmitResult:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from contextvars import Context
 from typing import TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.downstream import DownstreamSubscription
-from pyrs._core.drain import DrainLoop
+from pyrs._core.drain import DrainLoop, Execute
 from pyrs.api import Subscriber
 
 T = TypeVar("T")
@@ -21,12 +20,7 @@ class SerialSubscription(DrainLoop, DownstreamSubscription[T]):
     Rules: 1.3, 1.8, 3.3, 3.12, and those of ``DownstreamSubscription``.
     """
 
-    def __init__(
-        self,
-        subscriber: Subscriber[T],
-        context: Context | None,
-        execute: Callable[[Callable[[], None]], object] | None = None,
-    ) -> None:
+    def __init__(self, subscriber: Subscriber[T], context: Context | None, execute: Execute | None = None) -> None:
         DrainLoop.__init__(self, execute)
         DownstreamSubscription.__init__(self, subscriber, context)
 

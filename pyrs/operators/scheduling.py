@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 from threading import get_ident
@@ -11,7 +11,7 @@ from typing import Any
 from pyrs._core import hooks
 from pyrs._core.context import bound_executor, capture
 from pyrs._core.coordinator import Coordinator, TurnTaker
-from pyrs._core.drain import TURN, DrainLoop
+from pyrs._core.drain import TURN, DrainLoop, Execute
 from pyrs._core.fusion import IteratorConsumer, null_element, skip
 from pyrs._core.inputs import DirectInput, QueuedInput
 from pyrs._core.iterating import IterablePublisher
@@ -64,7 +64,7 @@ class Crossing(TurnTaker[Any]):
         operator: Operator[Any],
         prefetch: int,
         refill_at: int | None = None,
-        execute: Callable[[Callable[[], None]], object] | None = None,
+        execute: Execute | None = None,
     ) -> None:
         super().__init__(subscriber, operator, execute)
         self._turns = execute is not None
@@ -292,9 +292,7 @@ class _UpstreamCalls(DrainLoop):
     While ``subscribe`` runs for a source that is not pulled, a request runs on the calling thread.
     """
 
-    def __init__(
-        self, owner: _SubscribeOnRun, upstream: _Passed, execute: Callable[[Callable[[], None]], object]
-    ) -> None:
+    def __init__(self, owner: _SubscribeOnRun, upstream: _Passed, execute: Execute) -> None:
         super().__init__(execute)
         self._owner = owner
         self._input = upstream

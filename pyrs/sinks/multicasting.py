@@ -114,9 +114,6 @@ class AlignedSink(AlignedHub[T], Sink[T]):
 class ReplaySink(ReplayHub[T], Sink[T]):
     """``replay(limit, seconds)``: emits the history first, then new elements."""
 
-    def _buffered(self) -> int:
-        return self.held
-
     def _call(self) -> str:
         given = "" if self._limit is None else str(self._limit)
         if self._seconds is not None:
