@@ -17,6 +17,9 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 __all__ = ["Processor", "Publisher", "Subscriber", "Subscription"]
 
+# Other modules import these type variables, too.
+T = TypeVar("T")
+R = TypeVar("R")
 T_co = TypeVar("T_co", covariant=True)
 T_contra = TypeVar("T_contra", contravariant=True)
 R_co = TypeVar("R_co", covariant=True)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 from pyrs._core import hooks
 from pyrs._core.context import attach_safely, capture
 from pyrs._core.demand import UNBOUNDED, non_positive
 from pyrs._core.drain import DrainLoop
 from pyrs._core.operator import Operator, OperatorSubscription
-from pyrs.api import Publisher, Subscriber, Subscription
+from pyrs.api import Publisher, Subscriber, Subscription, T
 from pyrs.errors import NonPositiveRequest, NullSignal
-
-T = TypeVar("T")
 
 
 class SubscriptionArbiter(DrainLoop, OperatorSubscription[T]):

@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from threading import local
-from typing import Any, TypeVar
+from typing import Any
 
-R = TypeVar("R")
+from pyrs.api import R
 
 
 class _ThreadState(local):

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NoReturn, TypeVar
+from typing import NoReturn
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED
 from pyrs._core.fusion import IteratorConsumer, null_element
 from pyrs._core.validation import checked_callable, checked_integer, checked_natural
-from pyrs.api import Subscriber, Subscription
+from pyrs.api import Subscriber, Subscription, T
 from pyrs.errors import NullSignal
-
-T = TypeVar("T")
 
 
 class CallbackSubscriber(IteratorConsumer[T], Subscriber[T], Subscription):

@@ -22,16 +22,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextvars import Context, copy_context
 from functools import partial
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, cast
 
 from pyrs._core import hooks
 from pyrs._core.blocked_threads import check_not_blocked
 from pyrs._core.downstream import SubscriberWrapper
 from pyrs._core.fusion import IteratorConsumer
-from pyrs.api import Publisher, Subscriber, Subscription
+from pyrs.api import Publisher, R, Subscriber, Subscription, T
 
-R = TypeVar("R")
-T = TypeVar("T")
 Task = Callable[[], object]
 
 

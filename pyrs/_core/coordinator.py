@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat, starmap
 from sys import maxsize
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from pyrs._core import hooks
 from pyrs._core.context import capture
@@ -14,9 +14,7 @@ from pyrs._core.drain import Execute
 from pyrs._core.fusion import IteratorConsumer, null_element
 from pyrs._core.operator import Operator, OperatorSubscription
 from pyrs._core.serial import SerialSubscription
-from pyrs.api import Subscriber
-
-R = TypeVar("R")
+from pyrs.api import R, Subscriber
 
 _OTHER: Final = 0
 _ELEMENT: Final = 1

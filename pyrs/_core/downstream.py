@@ -7,17 +7,15 @@ from collections import deque
 from collections.abc import Sequence
 from contextvars import Context
 from threading import RLock
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED, in_words, non_positive
 from pyrs._core.display import kind_of
 from pyrs._core.sites import is_coroutine_function
 from pyrs._core.validation import checked_integer
-from pyrs.api import Subscriber, Subscription
+from pyrs.api import Subscriber, Subscription, T
 from pyrs.errors import NullSignal
-
-T = TypeVar("T")
 
 SIGNALS = ("on_subscribe", "on_next", "on_error", "on_complete")
 

@@ -6,8 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Final, TypeVar
 
+from pyrs.api import R
+
 A = TypeVar("A")
-R = TypeVar("R")
 
 Execute = Callable[[Callable[[], None]], object]
 """Passes a task to another thread or to an asyncio loop."""

@@ -18,15 +18,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
 from itertools import chain, compress, islice, repeat, takewhile
 from operator import length_hint
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol
 
 from pyrs._core import hooks
 from pyrs._core.display import LazyText
 from pyrs._core.sites import Site, add_note, blame, code_of, code_of_iterator, is_own_code
+from pyrs.api import T, T_contra
 from pyrs.errors import NullSignal
-
-T = TypeVar("T")
-T_contra = TypeVar("T_contra", contravariant=True)
 
 # Iterators of these types report the exact number of remaining elements.
 _COUNTED: tuple[type, ...] = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from threading import RLock, get_ident
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 from weakref import WeakSet
 
 from pyrs._core import hooks
@@ -13,7 +13,7 @@ from pyrs._core.display import short
 from pyrs._core.downstream import checked_subscriber, subscriber_name
 from pyrs._core.states import TRANSITIONS, Signal, State, Transition
 from pyrs._core.validation import checked_integer
-from pyrs.api import Processor, Publisher, Subscriber, Subscription
+from pyrs.api import Processor, Publisher, R, Subscriber, Subscription, T
 from pyrs.errors import (
     ConcurrentSignals,
     DemandExceeded,
@@ -23,9 +23,6 @@ from pyrs.errors import (
     SpecViolation,
     SubscribedTwice,
 )
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 DEEPEST = 32  # more nested signals on one thread count as unbounded recursion (§3.3)
 

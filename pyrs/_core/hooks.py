@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 from pyrs._core.validation import checked_callable
-
-T = TypeVar("T")
+from pyrs.api import T
 
 ErrorHook = Callable[[BaseException, str], None]
 """Called with the error and a description of where it was dropped."""

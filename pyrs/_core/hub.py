@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections import deque
 from enum import Enum
 from threading import RLock, get_ident
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic
 
 from pyrs._core import hooks
 from pyrs._core.context import in_context
@@ -14,10 +14,8 @@ from pyrs._core.demand import UNBOUNDED
 from pyrs._core.downstream import DownstreamSubscription, checked_subscriber
 from pyrs._core.drain import DrainLoop
 from pyrs._core.validation import checked_error
-from pyrs.api import Publisher, Subscriber
+from pyrs.api import Publisher, Subscriber, T
 from pyrs.errors import NullSignal
-
-T = TypeVar("T")
 
 IDLE: Final = 0
 EMITTING: Final = 1

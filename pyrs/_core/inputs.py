@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from threading import RLock
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from pyrs._core import hooks
 from pyrs._core.context import attach_safely
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED, Prefetch
 from pyrs._core.fusion import IteratorConsumer, non_null, null_element
-from pyrs.api import Publisher, Subscriber, Subscription
+from pyrs.api import Publisher, Subscriber, Subscription, T
 from pyrs.errors import NullSignal
-
-T = TypeVar("T")
 
 _BATCH = 256
 

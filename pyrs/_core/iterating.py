@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from pyrs._core import hooks
 from pyrs._core.demand import UNBOUNDED
@@ -13,9 +13,7 @@ from pyrs._core.fusion import Chain, IteratorConsumer, null_element
 from pyrs._core.sites import Site, blame
 from pyrs._core.source import InertSubscription, SourceSubscription
 from pyrs._core.stage import Stage
-from pyrs.api import Publisher, Subscriber
-
-T = TypeVar("T")
+from pyrs.api import Publisher, Subscriber, T
 
 MAX_STAGES: Final = 500
 """The maximum number of operators in one iterator chain.

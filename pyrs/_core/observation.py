@@ -10,13 +10,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Generator
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from pyrs._core.fusion import pull
 from pyrs._core.iterating import IterablePublisher
-from pyrs.api import Publisher, Subscriber, Subscription
-
-T = TypeVar("T")
+from pyrs.api import Publisher, Subscriber, Subscription, T
 
 
 class CountingSubscription(Subscription):

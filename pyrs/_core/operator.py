@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol
 
 from pyrs._core import hooks
 from pyrs._core.display import LazyText
 from pyrs._core.downstream import DownstreamSubscription, checked_subscriber
 from pyrs._core.sites import Site, assembly_site, blame
 from pyrs._core.source import InertSubscription
-from pyrs.api import Publisher, Subscriber
-
-T = TypeVar("T")
-R_co = TypeVar("R_co", covariant=True)
+from pyrs.api import Publisher, R_co, Subscriber, T
 
 
 class Startable(Protocol):

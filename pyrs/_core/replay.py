@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from threading import get_ident
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from pyrs._core import hooks
 from pyrs._core.drain import TURN
 from pyrs._core.hub import EMITTING, IDLE, OK, EmitResult, Hub, HubSubscription
+from pyrs.api import T
 from pyrs.errors import NullSignal
-
-T = TypeVar("T")
 
 
 class _Node(Generic[T]):

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from contextvars import Context
-from typing import TypeVar
 
 from pyrs._core import hooks
 from pyrs._core.downstream import DownstreamSubscription
 from pyrs._core.drain import DrainLoop, Execute
-from pyrs.api import Subscriber
-
-T = TypeVar("T")
+from pyrs.api import Subscriber, T
 
 
 class SerialSubscription(DrainLoop, DownstreamSubscription[T]):

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TypeVar
 
 from pyrs._core.context import capture
 from pyrs._core.serial import SerialSubscription
-from pyrs.api import Subscriber
-
-T = TypeVar("T")
+from pyrs.api import Subscriber, T
 
 
 class SourceSubscription(SerialSubscription[T]):

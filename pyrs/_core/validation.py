@@ -5,18 +5,15 @@ from __future__ import annotations
 from math import inf
 from operator import index
 from threading import TIMEOUT_MAX
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from pyrs._core.display import kind_of
 from pyrs._core.sites import is_coroutine_function
+from pyrs.api import T
 from pyrs.errors import NullSignal
 
 if TYPE_CHECKING:
     from datetime import timedelta
-
-E = TypeVar("E")
-F = TypeVar("F")
-P = TypeVar("P")
 
 
 class _Missing:
@@ -28,7 +25,7 @@ MISSING: Final[Any] = _Missing()
 """Represents the absence of an argument or an element where None could not represent it."""
 
 
-def checked_callable(function: F, parameter: str, *, awaited: bool = False) -> F:
+def checked_callable(function: T, parameter: str, *, awaited: bool = False) -> T:
     """Return the function, or raise a TypeError if it cannot be called.
 
     Also raise a TypeError for a coroutine function, unless ``awaited`` says that the caller awaits its coroutines. A
@@ -56,7 +53,7 @@ def checked_error(error: BaseException) -> BaseException:
     return error
 
 
-def checked_given(value: F, parameter: str) -> F:
+def checked_given(value: T, parameter: str) -> T:
     """Return the value of a parameter, or raise a NullSignal if it is None."""
     if value is None:
         raise NullSignal(f"{parameter} must not be None: None is not an element")
@@ -110,14 +107,14 @@ def checked_timeout(value: float | timedelta, parameter: str) -> float:
     return min(checked_seconds(value, parameter), TIMEOUT_MAX)
 
 
-def checked_string(value: F, parameter: str) -> F:
+def checked_string(value: T, parameter: str) -> T:
     """Return the value, or raise a TypeError if it is not a string."""
     if not isinstance(value, str):
         raise TypeError(f"{parameter} must be a string, not {type(value).__name__}")
     return value
 
 
-def checked_publisher(publisher: P, parameter: str) -> P:
+def checked_publisher(publisher: T, parameter: str) -> T:
     """Return the publisher, or raise a TypeError if it is not a Publisher."""
     if isinstance(publisher, type):
         raise TypeError(f"{parameter} must be a Publisher, not {kind_of(publisher)}")
@@ -127,7 +124,7 @@ def checked_publisher(publisher: P, parameter: str) -> P:
     return publisher
 
 
-def checked_element(element: E | None, what: str) -> E:
+def checked_element(element: T | None, what: str) -> T:
     """Return an element, or raise a NullSignal that names its origin ``what``."""
     if element is None:
         raise NullSignal(f"None is not an element: {what} returned None")

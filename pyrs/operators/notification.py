@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, Literal, NoReturn, TypeVar
+from typing import Any, Generic, Literal, NoReturn
 
 from pyrs._core.validation import checked_given
-from pyrs.api import Subscriber
+from pyrs.api import Subscriber, T, T_co
 from pyrs.errors import NullSignal
-
-T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
 
 
 class Notification(Generic[T_co]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 from pyrs._core import hooks
 from pyrs._core.arbiter import SubscriptionArbiter
@@ -11,10 +11,8 @@ from pyrs._core.display import LazyText, name_of, short
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_callable, checked_element, checked_natural, checked_publisher
-from pyrs.api import Publisher
+from pyrs.api import Publisher, R
 from pyrs.errors import NullSignal
-
-R = TypeVar("R")
 
 Kind = type[BaseException] | tuple[type[BaseException], ...] | Callable[[Any], object]
 """The errors to handle: a type, a tuple of types, or a predicate."""

@@ -7,7 +7,7 @@ from itertools import islice
 from queue import Empty, SimpleQueue
 from threading import Event
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any
 
 from pyrs._core import hooks
 from pyrs._core.blocked_threads import while_blocked
@@ -19,11 +19,8 @@ from pyrs._core.iterating import IterablePublisher
 from pyrs._core.observation import last_operator, pulled
 from pyrs._core.sites import raise_again
 from pyrs._core.validation import checked_timeout
-from pyrs.api import Publisher
+from pyrs.api import Publisher, T
 from pyrs.errors import NullSignal, SpecViolation, TooManyElements
-
-T = TypeVar("T")
-
 
 _IN_MEMORY: type = type(iter([]))
 _PREFETCH, _MAX_PREFETCH, _GROWTH = 256, 4096, 4

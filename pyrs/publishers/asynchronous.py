@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from pyrs._core import hooks
 from pyrs._core.blocked_threads import check_not_blocked
@@ -12,7 +12,7 @@ from pyrs._core.coordinator import Coordinator
 from pyrs._core.display import call_of, kind_of, name_of, short
 from pyrs._core.operator import Operator
 from pyrs._core.validation import checked_element
-from pyrs.api import Publisher, Subscriber
+from pyrs.api import Publisher, R, Subscriber, T
 from pyrs.stream.stream import Single, Stream
 
 if TYPE_CHECKING:
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
 __all__ = ["from_async_iterable", "from_awaitable", "from_future", "using_when"]
-
-R = TypeVar("R")
-T = TypeVar("T")
 
 
 def from_async_iterable(iterable: AsyncIterable[T], *, loop: asyncio.AbstractEventLoop | None = None) -> Stream[T]:

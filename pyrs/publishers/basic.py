@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterable
-from typing import NoReturn, TypeVar, overload
+from typing import NoReturn, overload
 
 from pyrs._core.display import call_of, listed, short
 from pyrs._core.downstream import checked_subscriber
 from pyrs._core.iterating import IterablePublisher
 from pyrs._core.sites import assembly_site
 from pyrs._core.source import InertSubscription
-from pyrs.api import Publisher, Subscriber
+from pyrs.api import Publisher, Subscriber, T
 from pyrs.errors import NullSignal
 from pyrs.stream.stream import Maybe, Single, Stream
 
 __all__ = ["empty", "error", "from_iterable", "just", "never", "range"]
-
-T = TypeVar("T")
 
 
 def from_iterable(iterable: Iterable[T]) -> Stream[T]:

@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, overload
 
-from pyrs.api import Publisher
+from pyrs.api import Publisher, R, T
 from pyrs.operators import combining, latest, merging
 from pyrs.stream.combining import Source
+from pyrs.stream.family import A, B, C, D
 from pyrs.stream.stream import Stream
 
 __all__ = ["combine_latest", "concat", "merge", "zip"]
 
-T = TypeVar("T")
-A = TypeVar("A")
-B = TypeVar("B")
-C = TypeVar("C")
-D = TypeVar("D")
 E = TypeVar("E")
-R = TypeVar("R")
 
 
 def _sources_of(sources: tuple[Any, ...]) -> tuple[Publisher[Any], ...]:

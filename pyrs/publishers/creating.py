@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from sys import maxsize
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic
 
 from pyrs._core import hooks
 from pyrs._core.context import bound, in_context
@@ -18,7 +18,7 @@ from pyrs._core.operator import Operator
 from pyrs._core.overflow import Overflow, checked_overflow
 from pyrs._core.sites import code_of, is_coroutine_function
 from pyrs._core.validation import checked_callable, checked_natural
-from pyrs.api import Subscriber
+from pyrs.api import Subscriber, T
 from pyrs.errors import BufferOverflow, NullSignal
 from pyrs.operators.backpressure import Drops
 from pyrs.stream.advice import missing_attribute
@@ -26,7 +26,6 @@ from pyrs.stream.stream import Stream
 
 __all__ = ["Emitter", "create", "created"]
 
-T = TypeVar("T")
 
 _GENERATOR = 0x20 | 0x200
 """The code flags of generator and asynchronous generator functions; ``inspect`` is a slow import."""

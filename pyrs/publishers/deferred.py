@@ -18,14 +18,12 @@ from pyrs._core.operator import Operator
 from pyrs._core.sites import assembly_site
 from pyrs._core.stage import ElementStage, FunctionStage
 from pyrs._core.validation import checked_callable, checked_publisher
-from pyrs.api import Publisher, Subscriber
+from pyrs.api import Publisher, R, Subscriber, T
 from pyrs.stream.stream import Single, Stream
 
 __all__ = ["defer", "from_callable", "generate", "using"]
 
-T = TypeVar("T")
 S = TypeVar("S")
-R = TypeVar("R")
 
 
 def defer(factory: Callable[[], Publisher[T]]) -> Stream[T]:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from threading import get_ident
 from time import monotonic, sleep
-from typing import Final, TypeVar
+from typing import Final
 
 from pyrs._core import hooks
 from pyrs._core.hub import EMITTING, IDLE, NON_SERIALIZED, OK, AlignedHub, EmitResult, HubSubscription
 from pyrs._core.overflow import Overflow
 from pyrs._core.replay import ReplayHub
+from pyrs.api import T
 from pyrs.errors import BufferOverflow, NullSignal
 from pyrs.sinks.sink import Sink
-
-T = TypeVar("T")
 
 
 class UnicastSink(AlignedHub[T], Sink[T]):

@@ -5,16 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from time import monotonic, sleep
-from typing import Generic, NoReturn, TypeVar
+from typing import Generic, NoReturn
 
 from pyrs._core.downstream import checked_subscriber
 from pyrs._core.hub import EmitResult, Hub
 from pyrs._core.validation import checked_callable, checked_seconds
-from pyrs.api import Subscriber
+from pyrs.api import Subscriber, T
 from pyrs.errors import EmitFailed
 from pyrs.stream.stream import Stream
-
-T = TypeVar("T")
 
 _OTHER_NAMES = {
     **dict.fromkeys(("next", "on_next", "emit_next", "push", "put", "send"), "use emit() or try_emit()"),

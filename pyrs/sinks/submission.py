@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from threading import Condition, RLock, get_ident
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from pyrs import schedulers
 from pyrs._core import hooks
@@ -19,7 +19,7 @@ from pyrs._core.drain import TURN
 from pyrs._core.operator import Operator
 from pyrs._core.source import InertSubscription
 from pyrs._core.validation import checked_callable, checked_error, checked_natural, checked_timeout
-from pyrs.api import Subscriber
+from pyrs.api import Subscriber, T
 from pyrs.errors import NullSignal, PublisherClosed, SubscribedTwice
 from pyrs.schedulers.threads import Inline
 from pyrs.stream.stream import Stream
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from datetime import timedelta
 
-T = TypeVar("T")
 
 Handler = Callable[[Subscriber[Any], BaseException], object]
 OnDrop = Callable[[Subscriber[Any], Any], object]
