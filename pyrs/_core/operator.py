@@ -68,7 +68,8 @@ class Operator(Publisher[R_co]):
         blame(error, self.call, self.site)
 
     def __repr__(self) -> str:
-        return str(self.call) if self.source is None else f"{self.source!r}.{self.call}"
+        source = [] if self.source is None else [repr(self.source)]
+        return ".".join(filter(None, [*source, str(self.call)]))  # share() and cache() are one call and two operators
 
 
 class OperatorSubscription(DownstreamSubscription[T]):

@@ -34,11 +34,7 @@ class Assembled(Publisher[Any]):
         self.call = call
 
     def __repr__(self) -> str:
-        return _call_text(self.source, self.call)
-
-
-def _call_text(source: object, call: object) -> str:
-    return f"{source!r}.{call}" if call else repr(source)  # share() and cache() are one call and two operators
+        return f"{self.source!r}.{self.call}" if self.call else repr(self.source)
 
 
 class Shared(Assembled):
@@ -275,9 +271,6 @@ class RefCount(Operator[Any]):
         self._scheduler = scheduler
         self._lock = shared._lock  # one lock, so that no thread waits for one while it holds the other
         self._period: _Period | None = None
-
-    def __repr__(self) -> str:
-        return _call_text(self.source, self.call)
 
     def subscribe(self, subscriber: Subscriber[Any], /) -> None:
         """Count one more Subscriber, and connect when there are enough."""

@@ -48,9 +48,9 @@ class LoopScheduler(Scheduler):
         ``discarded`` is called with a ``SchedulerClosed``, on a thread of the default pool.
         """
         self._check_open()
-        owned = _OwnedCall(task, discarded, self)
+        owned = _OwnedTask(task, discarded, self)
         try:
-            self.call(owned)
+            self.call(run_reporting, owned, _WHERE)
         except BaseException:
             owned.forget()
             raise
@@ -116,18 +116,13 @@ class LoopScheduler(Scheduler):
         return f"<asyncio({self.loop!r}){': closed' if self._closed or self.loop.is_closed() else ''}>"
 
 
-class _OwnedCall:
+class _OwnedTask(TaskHandle):
     """A task on the loop, whose owner is notified if the loop discards it."""
 
     def __init__(self, task: Task, discarded: Callable[[Exception], object], scheduler: LoopScheduler) -> None:
-        self._task: Task | None = task
+        super().__init__(task)
         self._discarded = discarded
         self._scheduler = scheduler
-
-    def __call__(self) -> None:
-        task, self._task = self._task, None
-        if task is not None:
-            run_reporting(task, _WHERE)
 
     def forget(self) -> bool:
         """Never run the task; return whether it has not begun."""
