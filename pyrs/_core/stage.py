@@ -46,6 +46,7 @@ class Stage(ABC):
 
     Attributes:
         calls_user_code: whether the stage calls a function of the user.
+        passes_function: whether ``over`` passes ``function`` to an iterator written in C.
         is_mapping: whether the stage replaces each element by the result of that function, as ``map`` does.
         fuses: whether ``over`` implements the stage. If not, the stage only takes pushed elements.
         emits_if_empty: whether ``pull`` yields an element even if the source is empty.
@@ -56,11 +57,13 @@ class Stage(ABC):
     """
 
     calls_user_code = True
+    passes_function = False
     is_mapping = False
     fuses = True
     emits_if_empty = False
     saved: tuple[str, ...] | None = None
     call: str | LazyText
+    function: Callable[..., Any]
     site: Site | None = None
     run_type: ClassVar[type[Any]]
 
@@ -85,7 +88,7 @@ class Stage(ABC):
 
     def functions(self) -> tuple[object, ...]:
         """Return the functions that ``over`` passes to an iterator written in C."""
-        return ()
+        return (self.function,) if self.passes_function else ()
 
     def blame(self, error: BaseException) -> None:
         """Add a note that names this stage to an error that it raised."""

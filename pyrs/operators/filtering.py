@@ -21,6 +21,7 @@ class Filter(FunctionStage):
     """``filter(predicate)``: the elements for which the predicate returns true."""
 
     name, parameter = "filter", "predicate"
+    passes_function = True
     saved = ()
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
@@ -28,9 +29,6 @@ class Filter(FunctionStage):
 
     def run(self) -> StageRun:
         return SelectingRun(SELECT, self.function)
-
-    def functions(self) -> tuple[object, ...]:
-        return (self.function,)
 
 
 class _Counted(Stage):
@@ -282,6 +280,7 @@ class SkipWhile(FunctionStage, ElementStage):
     """``skip_while(predicate)``: the elements from the first for which it is false."""
 
     name, parameter = "skip_while", "predicate"
+    passes_function = True
     saved = ("skipping",)
 
     def begin(self) -> Callable[[Any], Any]:
@@ -299,9 +298,6 @@ class SkipWhile(FunctionStage, ElementStage):
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
         return dropwhile(self.function, iterator)
-
-    def functions(self) -> tuple[object, ...]:
-        return (self.function,)
 
 
 class Distinct(ElementStage):

@@ -311,7 +311,7 @@ class _MatchRun(GatherRun):
         self._discards = True
 
     def on_next(self, element: Any) -> None:
-        decides = bool(self._stage.predicate(element)) is self._stage.decisive
+        decides = bool(self._stage.function(element)) is self._stage.decisive
         if self._discards:
             self.discard(element)
         if decides:
@@ -329,16 +329,16 @@ class Match(Stage):
     ``any`` and False for ``all``. If no element has this result, the opposite is emitted.
     """
 
-    emits_if_empty = True
+    emits_if_empty = passes_function = True
     run_type = _MatchRun
 
     def __init__(self, predicate: Callable[[Any], object], decisive: bool) -> None:
-        self.predicate = checked_callable(predicate, "predicate")
+        self.function = checked_callable(predicate, "predicate")
         self.decisive = decisive
         self.call = f"{'any' if decisive else 'all'}({name_of(predicate)})"
 
     def pull(self, iterator: Iterator[Any], whole: Chain[Any], hint: LengthHint) -> Iterator[Any]:
-        for _ in filter(self.predicate, iterator) if self.decisive else filterfalse(self.predicate, iterator):
+        for _ in filter(self.function, iterator) if self.decisive else filterfalse(self.function, iterator):
             hint.used_up = True
             yield self.decisive
             whole.ended = True
@@ -346,6 +346,3 @@ class Match(Stage):
         whole.check_end()
         hint.used_up = True
         yield from whole.after_end(not self.decisive)
-
-    def functions(self) -> tuple[object, ...]:
-        return (self.predicate,)

@@ -33,7 +33,7 @@ class Map(FunctionStage):
     """``map(function)``: the results of the function."""
 
     name = "map"
-    is_mapping = True
+    is_mapping = passes_function = True
     saved = ()
 
     def over(self, iterator: Iterator[Any], whole: Chain[Any]) -> Iterator[Any]:
@@ -42,12 +42,11 @@ class Map(FunctionStage):
     def run(self) -> StageRun:
         return PlainRun(MAP, self.function)
 
-    def functions(self) -> tuple[object, ...]:
-        return (self.function,)
-
 
 class Scan(Stage):
     """``scan(function, initial)``: the intermediate results of a reduction."""
+
+    passes_function = True
 
     def __init__(self, function: Callable[[Any, Any], Any], initial: Any) -> None:
         self.function = checked_callable(function, "function")
@@ -74,9 +73,6 @@ class Scan(Stage):
             return value
 
         return PlainRun(MAP, step)
-
-    def functions(self) -> tuple[object, ...]:
-        return (self.function,)
 
     def __repr__(self) -> str:
         given = "" if self.initial is MISSING else f", {short(self.initial)}"
