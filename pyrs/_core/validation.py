@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 from operator import index
 from threading import TIMEOUT_MAX
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pyrs._core.display import kind_of
 from pyrs._core.sites import is_coroutine_function
@@ -14,6 +14,9 @@ from pyrs.errors import NullSignal
 
 if TYPE_CHECKING:
     from datetime import timedelta
+
+Seconds: TypeAlias = "float | timedelta"
+"""A duration. The text is resolved by type checkers only: datetime is a slow import."""
 
 
 class _Missing:
@@ -91,7 +94,7 @@ def checked_number(value: object, parameter: str, what: str = "a number") -> flo
     raise TypeError(f"{parameter} must be {what}, not {type(value).__name__}")
 
 
-def checked_seconds(value: float | timedelta, parameter: str, *, positive: bool = False) -> float:
+def checked_seconds(value: Seconds, parameter: str, *, positive: bool = False) -> float:
     """Return the seconds of a number or a timedelta; ``positive`` rejects 0."""
     if not isinstance(value, (int, float)) and hasattr(value, "total_seconds"):  # a timedelta
         value = value.total_seconds()
@@ -102,7 +105,7 @@ def checked_seconds(value: float | timedelta, parameter: str, *, positive: bool 
     return seconds
 
 
-def checked_timeout(value: float | timedelta, parameter: str) -> float:
+def checked_timeout(value: Seconds, parameter: str) -> float:
     """Return the seconds of a wait, at most the maximum of the standard library."""
     return min(checked_seconds(value, parameter), TIMEOUT_MAX)
 

@@ -15,15 +15,13 @@ from pyrs._core.fusion import Chain, LengthHint
 from pyrs._core.inputs import QueuedInput
 from pyrs._core.operator import Operator
 from pyrs._core.stage import DROP, Stage, TailRun
-from pyrs._core.validation import checked_callable, checked_natural, checked_seconds
+from pyrs._core.validation import Seconds, checked_callable, checked_natural, checked_seconds
 from pyrs.api import Publisher, Subscriber
 from pyrs.operators.filtering import DistinctUntilChanged
 from pyrs.schedulers.base import checked_scheduler
 from pyrs.schedulers.timer import waking_timer
 
 if TYPE_CHECKING:
-    from datetime import timedelta
-
     from pyrs.operators.splitting import PartHandle
     from pyrs.schedulers import Scheduler
 
@@ -369,7 +367,7 @@ class BufferTime(Operator[Any]):
         self,
         source: Publisher[Any],
         count: int | None,
-        seconds: float | timedelta,
+        seconds: Seconds,
         prefetch: int,
         scheduler: Scheduler | None,
         wrap: Callable[[PartHandle], Publisher[Any]] | None = None,  # of windows

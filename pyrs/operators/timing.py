@@ -8,27 +8,21 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyrs._core import hooks
 from pyrs._core.arbiter import SubscriptionArbiter
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.demand import UNBOUNDED
+from pyrs._core.fusion import Chain
 from pyrs._core.inputs import Input
 from pyrs._core.operator import Operator
 from pyrs._core.stage import SELECT, ElementStage, SelectingRun, Stage, StageRun
-from pyrs._core.validation import MISSING, checked_natural, checked_publisher, checked_seconds
+from pyrs._core.validation import MISSING, Seconds, checked_natural, checked_publisher, checked_seconds
 from pyrs.api import Publisher, Subscriber
 from pyrs.errors import NullSignal, StreamTimeout
 from pyrs.schedulers import Scheduler, checked_scheduler, current
 from pyrs.schedulers.timer import Timer, waking_timer
-
-if TYPE_CHECKING:
-    from datetime import timedelta
-
-    from pyrs._core.fusion import Chain
-
-    Seconds = float | timedelta
 
 
 class _Timed(Operator[Any]):

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.operator import Operator
 from pyrs._core.overflow import Overflow, checked_overflow
-from pyrs._core.validation import checked_seconds
+from pyrs._core.validation import Seconds, checked_seconds
 from pyrs.api import Subscriber
 from pyrs.errors import BufferOverflow
 from pyrs.schedulers import Scheduler, checked_scheduler
 from pyrs.schedulers.timer import waking_timer
 from pyrs.stream.stream import Single, Stream
-
-if TYPE_CHECKING:
-    from datetime import timedelta
-
-    Seconds = float | timedelta
 
 __all__ = ["interval", "timer"]
 
