@@ -327,19 +327,13 @@ class GuardedSubscriber(Subscriber[T], Subscription, Generic[T]):
                 self._drop(error)
             return
         self._cancel(upstream)
-        if before is State.WAITING:
-            self._emit_on_subscribe()
-        self._emit_pending_error()
-
-    def _emit_on_subscribe(self) -> None:
-        """Call the ``on_subscribe`` that the Publisher has omitted (§1.9)."""
-        if self._enter():
+        if before is State.WAITING and self._enter():
             try:
-                if self._subscriber is not None:
+                if self._subscriber is not None:  # §1.9: the Publisher has omitted on_subscribe
                     self._call(self._subscriber.on_subscribe, "on_subscribe", self)
             finally:
-                with self._lock:
-                    self._depth -= 1
+                self._leave()
+        self._emit_pending_error()
 
     def _emit_pending_error(self) -> None:
         with self._lock:
