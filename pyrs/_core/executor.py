@@ -39,8 +39,6 @@ class DaemonExecutor:
         idle_seconds: float = 5.0,
         thread_ends: Callable[[], object] = lambda: None,
     ) -> None:
-        if max_threads < 1:
-            raise ValueError("max_threads must be at least 1")
         self._name = name
         self._max_threads = max_threads
         self._idle_seconds = idle_seconds

@@ -325,7 +325,7 @@ class _BufferTimeRun(Coordinator[list[Any]]):
                 if ended:
                     self._end_with(source.take_error())
                 return
-            if not self._timer.is_set and not self._due:
+            if self._timer.deadline is None and not self._due:
                 self._due = self._timer.claim()  # it may have fired since the first check
                 if not self._due:
                     self._timer.set_after(self._seconds)

@@ -29,7 +29,7 @@ class Timer:
     two locks, one thread could hold the lock of the owner and wait for that of the timer, and a finalizer the reverse.
 
     Attributes:
-        deadline: the time at which the timer fires; None if it is not set.
+        deadline: the time at which the timer fires; None if it is not set, or has passed.
         fired: whether the deadline has passed; reset by ``set``, ``clear`` and ``claim``.
         now: returns the time on the scheduler's clock.
     """
@@ -55,11 +55,6 @@ class Timer:
         self._number = 0  # the number of the latest task; an older task has no effect
         self._handle: Cancellable | None = None
         self._closed = False
-
-    @property
-    def is_set(self) -> bool:
-        """Return whether a deadline is set and has not passed."""
-        return self.deadline is not None
 
     def set(self, deadline: float) -> None:
         """Set or move the deadline, on the scheduler's clock; callable on any thread.

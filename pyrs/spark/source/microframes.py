@@ -150,7 +150,7 @@ class _MicroFramesRun(JobRun[int]):
             )
         ended = source.ended  # read before the queue: all elements before the end are in it
         waiting = len(source.elements)
-        if waiting and not self._due and not self._timer.is_set:
+        if waiting and not self._due and self._timer.deadline is None:
             self._timer.set_after(self._frames.max_wait)
         if self._running:
             return
