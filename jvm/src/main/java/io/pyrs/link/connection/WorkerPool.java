@@ -6,8 +6,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 
 /**
@@ -20,16 +18,13 @@ import java.util.function.Consumer;
  */
 public final class WorkerPool implements Executor {
     private static final long STUCK_MILLIS = 10;
-    private static final long IDLE_SECONDS = 10;
+    private static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     private final String name;
     private final ClassLoader loader;
     private final int maxThreads;
     private final int core;
     private final Consumer<Thread> starter;
-    private final ReentrantLock lock = new ReentrantLock();
-    private final Condition work = lock.newCondition();
-    private final Condition stuck = lock.newCondition();
     private final ArrayDeque<Runnable> tasks = new ArrayDeque<>();
     private int threads;
     private int idle;
@@ -56,20 +51,17 @@ public final class WorkerPool implements Executor {
     public void execute(Runnable task) {
         Thread worker = null;
         boolean startsMonitor = false;
-        lock.lock();
-        try {
+        synchronized (this) {
             tasks.add(task);
-            // Until a signalled thread wakes, the thread still counts as idle and its task as waiting.
+            // Until a notified thread wakes, the thread still counts as idle and its task as waiting.
             if (tasks.size() <= idle) {
-                work.signal();
+                notify(); // only workers wait
             } else if (threads < core) {
                 worker = newWorker();
             } else if (threads < maxThreads && !monitoring) {
                 monitoring = true;
                 startsMonitor = true;
             }
-        } finally {
-            lock.unlock();
         }
         // The thread is started outside the lock: if the start fails, tasks may run here.
         if (worker != null) {
@@ -80,23 +72,13 @@ public final class WorkerPool implements Executor {
     }
 
     /** Ends the threads that become idle. Waiting tasks still run: they include the terminal signals of streams. */
-    public void close() {
-        lock.lock();
-        try {
-            closed = true;
-            work.signalAll();
-        } finally {
-            lock.unlock();
-        }
+    public synchronized void close() {
+        closed = true;
+        notifyAll();
     }
 
-    int threads() {
-        lock.lock();
-        try {
-            return threads;
-        } finally {
-            lock.unlock();
-        }
+    synchronized int threads() {
+        return threads;
     }
 
     private Thread newWorker() {
@@ -110,9 +92,9 @@ public final class WorkerPool implements Executor {
             starter.accept(worker);
         } catch (Throwable error) {
             Log.warning("a thread of the bridge could not be started", error);
-            lock.lock();
-            threads--;
-            lock.unlock();
+            synchronized (this) {
+                threads--;
+            }
             Runnable task;
             while ((task = nextWithoutWorkers()) != null) {
                 run(task);
@@ -125,9 +107,7 @@ public final class WorkerPool implements Executor {
             starter.accept(thread(this::monitor, "pyrs-" + name + "-monitor"));
         } catch (Throwable error) {
             Log.warning("a thread of the bridge could not be started", error);
-            lock.lock();
-            monitoring = false;
-            lock.unlock();
+            endMonitor();
         }
     }
 
@@ -156,37 +136,28 @@ public final class WorkerPool implements Executor {
         }
     }
 
-    private Runnable nextWithoutWorkers() {
-        lock.lock();
-        try {
-            return threads == 0 ? tasks.poll() : null;
-        } finally {
-            lock.unlock();
-        }
+    private synchronized Runnable nextWithoutWorkers() {
+        return threads == 0 ? tasks.poll() : null;
     }
 
-    private Runnable next() {
-        lock.lock();
-        try {
-            long left = TimeUnit.SECONDS.toNanos(IDLE_SECONDS);
-            while (tasks.isEmpty()) {
-                if (closed || left <= 0) {
-                    threads--;
-                    return null;
-                }
-                idle++;
-                try {
-                    left = work.awaitNanos(left);
-                } catch (InterruptedException interrupted) {
-                    left = TimeUnit.SECONDS.toNanos(IDLE_SECONDS);
-                }
-                idle--;
+    private synchronized Runnable next() {
+        long end = System.nanoTime() + IDLE_NANOS;
+        while (tasks.isEmpty()) {
+            long left = end - System.nanoTime();
+            if (closed || left <= 0) {
+                threads--;
+                return null;
             }
-            taken++;
-            return tasks.poll();
-        } finally {
-            lock.unlock();
+            idle++;
+            try {
+                TimeUnit.NANOSECONDS.timedWait(this, left);
+            } catch (InterruptedException interrupted) {
+                end = System.nanoTime() + IDLE_NANOS;
+            }
+            idle--;
         }
+        taken++;
+        return tasks.poll();
     }
 
     /** Starts more threads while tasks wait and no thread takes one. */
@@ -200,6 +171,7 @@ public final class WorkerPool implements Executor {
             }
         } catch (InterruptedException interrupted) {
             Log.debug("the monitor of the worker pool was interrupted", interrupted);
+            endMonitor();
         }
         if (isExhausted()) {
             Log.warning("all " + maxThreads
@@ -207,36 +179,32 @@ public final class WorkerPool implements Executor {
         }
     }
 
+    private synchronized void endMonitor() {
+        monitoring = false;
+    }
+
     /** Waits for 10 ms and returns the workers to start: none if a task was taken, or null if the monitor ends. */
     private List<Thread> workersForStuckTasks(int most) throws InterruptedException {
-        lock.lock();
-        boolean continues = false;
-        try {
-            long before = taken;
-            if (!tasks.isEmpty()) {
-                stuck.awaitNanos(TimeUnit.MILLISECONDS.toNanos(STUCK_MILLIS));
-            }
+        long before;
+        synchronized (this) {
+            before = tasks.isEmpty() ? -1 : taken;
+        }
+        Thread.sleep(STUCK_MILLIS);
+        synchronized (this) {
+            monitoring = false; // also if a worker cannot be created
             List<Thread> workers = new ArrayList<>();
             for (int i = 0; taken == before && i < Math.min(most, tasks.size()) && threads < maxThreads; i++) {
                 workers.add(newWorker());
             }
-            continues = !tasks.isEmpty() && (taken != before || !workers.isEmpty());
-            return continues ? workers : null;
-        } finally {
-            monitoring = continues;
-            lock.unlock();
+            monitoring = !tasks.isEmpty() && (taken != before || !workers.isEmpty());
+            return monitoring ? workers : null;
         }
     }
 
     /** Returns whether tasks wait although the pool is at its bound. Returns true only once. */
-    private boolean isExhausted() {
-        lock.lock();
-        try {
-            boolean exhausted = !warned && !tasks.isEmpty() && threads >= maxThreads;
-            warned |= exhausted;
-            return exhausted;
-        } finally {
-            lock.unlock();
-        }
+    private synchronized boolean isExhausted() {
+        boolean exhausted = !warned && !tasks.isEmpty() && threads >= maxThreads;
+        warned |= exhausted;
+        return exhausted;
     }
 }
