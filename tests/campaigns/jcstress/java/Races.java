@@ -36,7 +36,7 @@ public class Races {
         }
 
         @Override
-        void failed(Throwable error) {
+        void fail(Throwable error) {
             overlapped = true;
         }
 

@@ -21,7 +21,7 @@ abstract class DrainLoop implements Runnable {
     abstract void drain();
 
     /** Ends the stream after {@link #drain} threw, because of an internal error or a misbehaving object of the user. */
-    abstract void failed(Throwable error);
+    abstract void fail(Throwable error);
 
     final void schedule() {
         if (scheduled.getAndIncrement() == 0) {
@@ -36,16 +36,16 @@ abstract class DrainLoop implements Runnable {
             try {
                 drain();
             } catch (Throwable error) {
-                fail(error);
+                failSafely(error);
             }
             seen = scheduled.addAndGet(-seen);
         } while (seen != 0);
     }
 
     /** Reports an error without throwing, since a loop that does not reset {@link #scheduled} never runs again. */
-    private void fail(Throwable error) {
+    private void failSafely(Throwable error) {
         try {
-            failed(error);
+            fail(error);
         } catch (Throwable again) {
             Log.warning("the failure of a stream could not be signalled", again);
         }

@@ -212,7 +212,7 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
     }
 
     @Override
-    void failed(Throwable error) {
+    void fail(Throwable error) {
         Log.warning("stream " + id + " failed", error);
         if (!ended) {
             sendCancel();

@@ -124,8 +124,7 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
             fail(failure); // does nothing if another thread has failed the stream, whose writer may wait for the gate
         }
         if (full) {
-            session.outbox().ready(batches);
-            session.outbox().flush();
+            flush();
         } else if (writerWaits || failure == null && !batches.isQueued()) {
             session.outbox().ready(batches);
             session.outbox().wakeWriter();
@@ -145,55 +144,34 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
             fail(violation);
             throw violation;
         }
-        if (!enterTerminal("onError")) {
-            return;
-        }
-        try {
-            if (ended) {
-                Log.warning("stream " + id + ": rule 1.7: onError after a terminal signal was ignored", error);
-            } else if (cancelled) {
-                Session.logLate(id, error);
-            } else {
-                ended = true;
-                terminate(session.codec().encodeError(error));
-            }
-        } finally {
-            batches.leave();
-        }
-        terminated();
+        end("onError", error);
     }
 
     @Override
     public void onComplete() {
-        if (!enterTerminal("onComplete")) {
+        end("onComplete", null);
+    }
+
+    /** Sends the terminal signal of the Publisher, which needs no cancel any more. */
+    private void end(String signal, Throwable error) {
+        if (!batches.enter()) {
+            fail(concurrent(signal));
             return;
         }
         try {
             if (ended) {
-                Log.warning("stream " + id + ": rule 1.7: onComplete after a terminal signal was ignored");
+                Log.warning("stream " + id + ": rule 1.7: " + signal + " after a terminal signal was ignored", error);
+            } else if (error != null && cancelled) {
+                Session.logLate(id, error);
             } else {
                 ended = true;
-                terminate(COMPLETE);
+                terminate(error == null ? COMPLETE : session.codec().encodeError(error));
             }
         } finally {
             batches.leave();
         }
-        terminated();
-    }
-
-    private boolean enterTerminal(String signal) {
-        if (batches.enter()) {
-            return true;
-        }
-        fail(concurrent(signal));
-        return false;
-    }
-
-    /** Sends the terminal signal of the Publisher, which needs no cancel any more. */
-    private void terminated() {
         upstream.set(DONE);
-        session.outbox().ready(batches);
-        session.outbox().flush();
+        flush();
     }
 
     private IllegalStateException exceeded() {
@@ -208,12 +186,18 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
                 "rule 1.3: " + signal + " was called while another signal of the same stream was being handled");
     }
 
+    private void flush() {
+        session.outbox().ready(batches);
+        session.outbox().flush();
+    }
+
     private boolean terminate(byte[] last) {
         return terminal.compareAndSet(null, last);
     }
 
     /** Ends only this stream after a violation or a value that cannot be converted, and cancels upstream. */
-    private void fail(Throwable error) {
+    @Override
+    void fail(Throwable error) {
         if (cancelled) {
             Session.logLate(id, error);
             return;
@@ -223,8 +207,7 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
             return;
         }
         // The terminal signal is set before the stream is marked as ready, so the writer does not miss it.
-        session.outbox().ready(batches);
-        session.outbox().flush();
+        flush();
         if (requesting == Thread.currentThread()) {
             cancelUpstream();
         } else {
@@ -273,11 +256,6 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
     }
 
     // Called by the task that subscribes to the Publisher.
-
-    /** Rejects the stream: subscribing to the Publisher failed (rule 1.9). */
-    void reject(Throwable error) {
-        fail(error);
-    }
 
     /**
      * Sends SUBSCRIBED after the credit that has arrived was requested. Before that, a Publisher that emits
@@ -332,23 +310,16 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
         } finally {
             requesting = null;
             if (!batches.isEmpty()) {
-                session.outbox().ready(batches);
-                session.outbox().flush();
+                flush();
             }
         }
-    }
-
-    @Override
-    void failed(Throwable error) {
-        fail(error);
     }
 
     private void cancelUpstream() {
         Subscription current = upstream.getAndSet(DONE);
         if (cancelled) {
             // The writer drops the buffered elements, which must not keep objects reachable (rule 3.13).
-            session.outbox().ready(batches);
-            session.outbox().flush();
+            flush();
             session.ended(this);
         }
         if (current != null && current != DONE) {

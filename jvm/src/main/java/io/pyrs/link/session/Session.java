@@ -406,7 +406,7 @@ public final class Session {
                 Object publisher = SingleTypes.toPublisher(target);
                 Families.subscribe(ReactorContexts.with(publisher, options.get("context")), stream);
             } catch (Throwable error) {
-                stream.reject(error);
+                stream.fail(error);
             }
             if (confirm) {
                 stream.confirm();

@@ -266,7 +266,7 @@ public class PublisherFaultsTest {
             }
 
             @Override
-            void failed(Throwable error) {
+            void fail(Throwable error) {
                 runs.add("failed");
                 throw new AssertionError();
             }
