@@ -52,13 +52,13 @@ public final class ErrorCodec {
     /** Encodes an error as the body of an ERROR frame. */
     public byte[] encode(Throwable error) {
         ValueBuffer out = new ValueBuffer();
-        new ValueEncoder(NoReferences.INSTANCE, Conversion.AUTO).encode(toWire(error), out);
+        new ValueEncoder(References.NONE, Conversion.AUTO).encode(toWire(error), out);
         return out.take();
     }
 
     /** Decodes the body of an ERROR frame. */
     public Throwable decode(byte[] body) {
-        return fromWire(new ValueDecoder(NoReferences.INSTANCE, ElementType.ANY).decode(body));
+        return fromWire(new ValueDecoder(References.NONE, ElementType.ANY).decode(body));
     }
 
     /** Converts an error to the list that RETURN contains. */

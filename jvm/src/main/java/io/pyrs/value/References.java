@@ -3,13 +3,19 @@ package io.pyrs.value;
 import io.pyrs.ObjectKind;
 
 /**
- * Resolves values that travel by reference, with the two handle tables and the mirrors of a bridge.
+ * Resolves values that travel by reference, with the two handle tables and the mirrors of a bridge. The methods reject
+ * references unless they are overridden.
  *
  * <p>A kind code is that of an {@link ObjectKind}, possibly with flags.
  */
 public interface References {
+    /** For data that never contains a reference, such as an error. */
+    References NONE = new References() {};
+
     /** Exports a local object: returns its handle, and increments the number of times that it was sent. */
-    long own(Object value);
+    default long own(Object value) {
+        throw new ConversionException("a " + value.getClass().getName() + " cannot be converted here");
+    }
 
     /** Reverts one {@link #own} of a handle that was not sent. */
     default void disown(long handle) {}
@@ -20,20 +26,30 @@ public interface References {
     }
 
     /** Returns the code of the kind with which a local object is exported. */
-    int kindCode(Object value);
+    default int kindCode(Object value) {
+        return 0;
+    }
 
     /** Returns the peer's handle of the object that a mirror represents, 0 for any other value. */
-    long peerHandle(Object value);
+    default long peerHandle(Object value) {
+        return 0;
+    }
 
     /**
      * Returns the code of the kind of the peer's object that a value represents. Called only if {@link #peerHandle} is
      * not 0.
      */
-    int peerKindCode(Object value);
+    default int peerKindCode(Object value) {
+        return 0;
+    }
 
     /** Returns the mirror of an object that the peer owns; called each time that its handle is received. */
-    Object remote(int kindCode, long handle);
+    default Object remote(int kindCode, long handle) {
+        throw new MalformedValueException("a reference where none is allowed");
+    }
 
     /** Returns the local object of a handle that the peer sent back. */
-    Object local(long handle);
+    default Object local(long handle) {
+        return remote(0, handle);
+    }
 }

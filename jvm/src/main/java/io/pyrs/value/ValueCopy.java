@@ -21,13 +21,8 @@ public final class ValueCopy {
         return new ValueDecoder(references, ElementType.ANY).decode(buffer.take());
     }
 
-    /** Returns references for an encoding that is discarded. */
-    static References unused() {
-        return new LocalReferences();
-    }
-
     /** References that stay local: each handle is the position of an object in a list. */
-    private static final class LocalReferences extends NoReferences {
+    static final class LocalReferences implements References {
         private final List<Object> objects = new ArrayList<>();
 
         @Override
@@ -45,11 +40,6 @@ public final class ValueCopy {
         @Override
         public long peerHandle(Object value) {
             return PeerProxy.referenceOf(value) == null ? 0 : own(value);
-        }
-
-        @Override
-        public Object local(long handle) {
-            return remote(0, handle);
         }
     }
 }

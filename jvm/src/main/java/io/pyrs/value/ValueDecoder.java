@@ -117,7 +117,7 @@ public final class ValueDecoder {
     /** Returns the handles of local objects in the body of a NEXT, once for each occurrence. */
     public static long[] homeHandles(byte[] body) {
         List<Long> found = new ArrayList<>();
-        ValueDecoder decoder = new ValueDecoder(NoReferences.INSTANCE, ElementType.ANY);
+        ValueDecoder decoder = new ValueDecoder(References.NONE, ElementType.ANY);
         try {
             decoder.beginBatch(body);
             decoder.skipRest((type, handle) -> {

@@ -109,7 +109,7 @@ public class ValueEncoder {
     public void discard(Object value) {
         if (releases != null) {
             try {
-                new ValueEncoder(ValueCopy.unused(), conversion, true).encode(value, new ValueBuffer(256));
+                new ValueEncoder(new ValueCopy.LocalReferences(), conversion, true).encode(value, new ValueBuffer(256));
             } catch (ConversionException unwanted) {
                 // The element is dropped anyway.
             }
