@@ -79,6 +79,14 @@ public final class Classes {
         return List.copyOf(found);
     }
 
+    /** Returns the first of a class and its {@link #supertypes} that has one of the names; null if there is none. */
+    public static Class<?> nearest(Class<?> type, Set<String> names) {
+        return supertypes(type).stream()
+                .filter(each -> names.contains(each.getName()))
+                .findFirst()
+                .orElse(null);
+    }
+
     private static void addWithInterfaces(Class<?> type, Set<Class<?>> found) {
         if (found.add(type)) {
             for (Class<?> each : type.getInterfaces()) {

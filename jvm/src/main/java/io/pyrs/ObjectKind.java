@@ -1,7 +1,6 @@
 package io.pyrs;
 
 import java.util.Map;
-import java.util.Objects;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
 import org.reactivestreams.Publisher;
@@ -56,11 +55,8 @@ public enum ObjectKind {
 
     /** Returns the kind of the first of the SINGLE_TYPES among the type and its supertypes, else {@code otherwise}. */
     private static ObjectKind singleType(Class<?> type, ObjectKind otherwise) {
-        return Classes.supertypes(type).stream()
-                .map(each -> SINGLE_TYPES.get(each.getName()))
-                .filter(Objects::nonNull)
-                .findFirst()
-                .orElse(otherwise);
+        Class<?> nearest = Classes.nearest(type, SINGLE_TYPES.keySet());
+        return nearest == null ? otherwise : SINGLE_TYPES.get(nearest.getName());
     }
 
     private static boolean isAny(Class<?> type, Class<?> first, Class<?> second) {

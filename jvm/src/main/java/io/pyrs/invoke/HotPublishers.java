@@ -1,9 +1,12 @@
 package io.pyrs.invoke;
 
+import io.pyrs.Classes;
 import io.pyrs.ObjectKind;
 import java.lang.reflect.Method;
 import java.util.Arrays;
+import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.SubmissionPublisher;
 import java.util.stream.Stream;
 
@@ -21,37 +24,35 @@ public final class HotPublishers {
 
     private static final int MAX_HOPS = 64;
 
-    /** The methods that return the source of an operator, each after the type that declares it. */
-    private static final String[][] SOURCES = {
-        {"reactor.core.Scannable", "parents"},
-        {"io.reactivex.rxjava3.internal.fuseable.HasUpstreamPublisher", "source"},
-        {"io.smallrye.mutiny.operators.multi.AbstractMultiOperator", "upstream"},
-    };
+    private static final Set<String> SINKS = Set.of("reactor.core.publisher.Sinks$Many");
+
+    /** The methods that return the source of an operator, by the type that declares them. */
+    private static final Map<String, String> SOURCES = Map.of(
+            "reactor.core.Scannable", "parents",
+            "io.reactivex.rxjava3.internal.fuseable.HasUpstreamPublisher", "source",
+            "io.smallrye.mutiny.operators.multi.AbstractMultiOperator", "upstream");
 
     /** Cached by class, since an operator has hundreds of methods. */
     private static final ClassValue<Boolean> IS_HOT = new ClassValue<>() {
         @Override
         protected Boolean computeValue(Class<?> type) {
             return SubmissionPublisher.class.isAssignableFrom(type)
-                    || superType(type, "reactor.core.publisher.Sinks$Many").isPresent() // some are not Processors
+                    || Classes.nearest(type, SINKS) != null // some are not Processors
                     || Arrays.stream(type.getMethods())
                             .anyMatch(method -> method.getName().equals("connect"));
         }
     };
 
-    /** Cached by class, since looking for a missing class is slow. */
     private static final ClassValue<Optional<Method>> SOURCE = new ClassValue<>() {
         @Override
         protected Optional<Method> computeValue(Class<?> type) {
-            for (String[] each : SOURCES) {
-                Optional<Class<?>> declaring = superType(type, each[0]);
-                if (declaring.isPresent()) {
-                    return Arrays.stream(declaring.get().getMethods())
-                            .filter(method -> method.getName().equals(each[1]) && method.getParameterCount() == 0)
+            Class<?> declaring = Classes.nearest(type, SOURCES.keySet());
+            return declaring == null
+                    ? Optional.empty()
+                    : Arrays.stream(declaring.getMethods())
+                            .filter(method -> method.getName().equals(SOURCES.get(declaring.getName()))
+                                    && method.getParameterCount() == 0)
                             .findFirst();
-                }
-            }
-            return Optional.empty();
         }
     };
 
@@ -77,16 +78,6 @@ public final class HotPublishers {
 
     private static boolean isHotSource(Object publisher) {
         return ObjectKind.of(publisher) == ObjectKind.PROCESSOR || IS_HOT.get(publisher.getClass());
-    }
-
-    /** Returns the type of this name if it is a supertype of {@code type}. */
-    private static Optional<Class<?>> superType(Class<?> type, String name) {
-        try {
-            Class<?> found = Class.forName(name, false, type.getClassLoader());
-            return found.isAssignableFrom(type) ? Optional.of(found) : Optional.empty();
-        } catch (ReflectiveOperationException | LinkageError | RuntimeException unknown) {
-            return Optional.empty();
-        }
     }
 
     /** Returns the source that an operator of Reactor, RxJava or Mutiny exposes; null if it is unknown. */

@@ -57,22 +57,13 @@ final class ForeignWriters {
 
     /** Returns the converter of a third-party class, or null for any other class. */
     static Converter converterOf(Class<?> type) throws ReflectiveOperationException {
-        for (Class<?> each : Classes.supertypes(type)) {
-            ConverterFactory factory = FACTORIES.get(each.getName());
-            if (factory != null) {
-                return factory.create(each);
-            }
-        }
-        return null;
+        Class<?> known = Classes.nearest(type, FACTORIES.keySet());
+        return known == null ? null : FACTORIES.get(known.getName()).create(known);
     }
 
     private static MethodHandle release(Class<?> type) throws ReflectiveOperationException {
-        for (Class<?> each : Classes.supertypes(type)) {
-            if (RELEASED.contains(each.getName())) {
-                return GetterConverters.method(each, "release");
-            }
-        }
-        return null;
+        Class<?> released = Classes.nearest(type, RELEASED);
+        return released == null ? null : GetterConverters.method(released, "release");
     }
 
     private static ValueWriter writer(Converter converter, MethodHandle release) {

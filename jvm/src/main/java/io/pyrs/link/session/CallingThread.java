@@ -18,7 +18,7 @@ final class CallingThread {
     private static final ClassValue<Boolean> IS_NON_BLOCKING = new ClassValue<>() {
         @Override
         protected Boolean computeValue(Class<?> type) {
-            return Classes.supertypes(type).stream().anyMatch(each -> NON_BLOCKING.contains(each.getName()));
+            return Classes.nearest(type, NON_BLOCKING) != null;
         }
     };
 

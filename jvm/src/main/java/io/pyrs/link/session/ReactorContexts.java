@@ -1,9 +1,11 @@
 package io.pyrs.link.session;
 
+import io.pyrs.Classes;
 import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.Stream;
 import org.reactivestreams.Publisher;
 
@@ -15,16 +17,11 @@ final class ReactorContexts {
     /** The largest total length of the entries in characters, since SUBSCRIBE is never fragmented. */
     private static final int MAX_LENGTH = 8_192;
 
-    /** CoreSubscriber, for a class that implements it. Cached, since looking for a missing class is slow. */
+    /** CoreSubscriber, for a class that implements it. */
     private static final ClassValue<Optional<Class<?>>> REACTOR = new ClassValue<>() {
         @Override
         protected Optional<Class<?>> computeValue(Class<?> type) {
-            try {
-                Class<?> reactor = Class.forName("reactor.core.CoreSubscriber", false, type.getClassLoader());
-                return reactor.isAssignableFrom(type) ? Optional.of(reactor) : Optional.empty();
-            } catch (ReflectiveOperationException | LinkageError | RuntimeException notReactor) {
-                return Optional.empty();
-            }
+            return Optional.ofNullable(Classes.nearest(type, Set.of("reactor.core.CoreSubscriber")));
         }
     };
 
