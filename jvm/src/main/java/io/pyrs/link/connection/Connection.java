@@ -54,13 +54,13 @@ public final class Connection {
 
     private final String name;
     private final WorkerPool workers;
+    private final SocketSink sink = new SocketSink();
     private final Outbox outbox;
     private final Session session;
     private final Listener listener;
     private final Runnable housekeeping;
     private final Runnable ended;
     private final AtomicBoolean finished = new AtomicBoolean();
-    private volatile SocketSink sink;
     private volatile Thread writer;
     private volatile boolean parked;
     private volatile boolean closing;
@@ -90,7 +90,7 @@ public final class Connection {
         this.housekeeping = housekeeping;
         this.ended = ended;
         this.workers = new WorkerPool(name, loader, maxThreads);
-        this.outbox = new Outbox(new ToSocket(), this::wake, () -> overflowed(MAX_UNSENT, "frames", "link.unsent"));
+        this.outbox = new Outbox(sink, this::wake, () -> overflowed(MAX_UNSENT, "frames", "link.unsent"));
         this.session = new Session(workers, outbox, mirrors, loader, maxPrefetch, callDeadlineMillis);
         this.listener = new Listener(name, token, new Opening());
     }
@@ -106,11 +106,10 @@ public final class Connection {
         public void connected(Socket socket, FrameDecoder decoder, List<Frame> early) {
             try {
                 InputStream in = socket.getInputStream();
-                SocketSink opened = new SocketSink(socket);
-                sink = opened;
+                sink.connect(socket);
                 if (finished.get()) {
                     // close() ran after the proof was sent, and found no socket to close.
-                    opened.close();
+                    sink.close();
                     return;
                 }
                 outbox.open();
@@ -125,19 +124,6 @@ public final class Connection {
         @Override
         public void expired(String why) {
             finish(closing ? closed() : new LinkBrokenException("the link to Python was never opened: " + why));
-        }
-    }
-
-    /** Writes to the socket. The outbox writes nothing before {@link Outbox#open}, which follows the connection. */
-    private final class ToSocket implements Outbox.Sink {
-        @Override
-        public void write(byte[] bytes, int offset, int length) {
-            sink.write(bytes, offset, length);
-        }
-
-        @Override
-        public void flush() {
-            sink.flush();
         }
     }
 
@@ -274,10 +260,7 @@ public final class Connection {
                 most,
                 what,
                 limit);
-        SocketSink target = sink;
-        if (target != null) {
-            target.close();
-        }
+        sink.close();
     }
 
     private static LinkClosedException closed() {
@@ -308,10 +291,7 @@ public final class Connection {
         try {
             session.lost(why);
         } finally { // memory may be exhausted; Python must see the end in any case
-            SocketSink target = sink;
-            if (target != null) {
-                target.close();
-            }
+            sink.close();
         }
         Thread waiting = writer;
         if (waiting != null) {
@@ -329,7 +309,7 @@ public final class Connection {
             return;
         }
         closing = true;
-        if (sink != null) {
+        if (sink.isConnected()) {
             sendGoAway(GoAwayReason.CLOSING, "closing");
         }
         finish(closed());
@@ -352,7 +332,7 @@ public final class Connection {
         Map<String, Object> stats = new LinkedHashMap<>(session.stats());
         stats.put("bytes_in", bytesIn);
         stats.put("frames_in", framesIn);
-        stats.put("threads", workers.threads() + (sink != null && isOpen() ? 2L : 0L));
+        stats.put("threads", workers.threads() + (sink.isConnected() && isOpen() ? 2L : 0L));
         return stats;
     }
 }

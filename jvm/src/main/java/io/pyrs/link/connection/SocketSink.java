@@ -6,19 +6,26 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.net.Socket;
 
-/** Collects frames until a flush, and writes them to the socket in one call. Large frames bypass an empty buffer. */
+/**
+ * Collects frames until a flush, and writes them to the socket in one call. Large frames bypass an empty buffer. The
+ * outbox writes nothing before {@link Outbox#open}, which follows {@link #connect}.
+ */
 final class SocketSink implements Outbox.Sink {
     /** The size of the largest frame that is sent, and the most bytes that the JDK writes in one system call. */
     private static final int CAPACITY = 128 * 1024;
 
-    private final Socket socket;
-    private final OutputStream out;
+    private volatile Socket socket;
+    private OutputStream out;
     private final byte[] buffer = new byte[CAPACITY];
     private int filled;
 
-    SocketSink(Socket socket) throws IOException {
-        this.socket = socket;
-        this.out = socket.getOutputStream();
+    void connect(Socket connected) throws IOException {
+        out = connected.getOutputStream();
+        socket = connected;
+    }
+
+    boolean isConnected() {
+        return socket != null;
     }
 
     @Override
@@ -66,7 +73,9 @@ final class SocketSink implements Outbox.Sink {
 
     void close() {
         try {
-            socket.close();
+            if (isConnected()) {
+                socket.close();
+            }
         } catch (IOException ignored) {
             Log.debug("closing the link's socket failed", ignored);
         }

@@ -17,7 +17,8 @@ public class SocketSinkTest {
             Socket peer = server.accept();
             peer.getOutputStream().write(5);
             peer.close();
-            SocketSink sink = new SocketSink(socket);
+            SocketSink sink = new SocketSink();
+            sink.connect(socket);
             while (!socket.isOutputShutdown() && !socket.isClosed()) {
                 sink.write(new byte[1], 0, 1);
                 sink.flush();
@@ -43,7 +44,8 @@ public class SocketSinkTest {
                     }
                 }) {
             Socket peer = server.accept();
-            SocketSink sink = new SocketSink(socket);
+            SocketSink sink = new SocketSink();
+            sink.connect(socket);
             sink.write(new byte[1], 0, 1);
             sink.flush();
             assertEquals(peer.getInputStream().read(), -1);
