@@ -231,20 +231,13 @@ final class Arguments {
             return !lost && (whole || number instanceof Double) ? (Object) number.floatValue() : number;
         } else if (!whole) {
             return number;
-        } else if (wanted == Long.class) {
-            return value;
-        } else if (wanted == Integer.class && (int) value == value) {
-            return (int) value;
-        } else if (wanted == Short.class && (short) value == value) {
-            return (short) value;
-        } else if (wanted == Byte.class && (byte) value == value) {
-            return (byte) value;
         } else if (wanted == BigInteger.class) {
             return BigInteger.valueOf(value);
         } else if (wanted == BigDecimal.class) {
             return BigDecimal.valueOf(value);
         }
-        return number;
+        Object narrowed = ElementType.narrow(value, wanted);
+        return narrowed == null ? number : narrowed;
     }
 
     private static Class<?> boxOf(Class<?> type) {

@@ -6,6 +6,13 @@ import java.lang.reflect.Array;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
+import java.time.LocalTime;
+import java.time.OffsetDateTime;
+import java.time.OffsetTime;
+import java.time.ZonedDateTime;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashSet;
@@ -31,6 +38,29 @@ public class ElementType {
             return value;
         }
     };
+
+    /** The names of the Python types of decoded values. The first class that matches decides. */
+    private static final List<Map.Entry<? extends Class<?>, String>> PYTHON_NAMES = List.of(
+            Map.entry(Long.class, "int"),
+            Map.entry(BigInteger.class, "int"),
+            Map.entry(String.class, "str"),
+            Map.entry(Double.class, "float"),
+            Map.entry(Boolean.class, "bool"),
+            Map.entry(byte[].class, "bytes"),
+            Map.entry(ByteBuffer.class, "bytes"),
+            Map.entry(Set.class, "set"),
+            Map.entry(ArrayList.class, "list"),
+            Map.entry(Map.class, "dict"),
+            Map.entry(BigDecimal.class, "decimal.Decimal"),
+            Map.entry(UUID.class, "uuid.UUID"),
+            Map.entry(ArrowBatch.class, "pyarrow.RecordBatch"),
+            Map.entry(LocalDate.class, "datetime.date"),
+            Map.entry(LocalTime.class, "datetime.time"),
+            Map.entry(OffsetTime.class, "datetime.time"),
+            Map.entry(LocalDateTime.class, "datetime.datetime"),
+            Map.entry(OffsetDateTime.class, "datetime.datetime"),
+            Map.entry(ZonedDateTime.class, "datetime.datetime"),
+            Map.entry(Duration.class, "datetime.timedelta"));
 
     private final String name;
     private final Class<?> component;
@@ -150,9 +180,8 @@ public class ElementType {
     private static ElementType arrayOf(String name, ClassLoader loader) {
         String componentName = name.substring(0, name.length() - 2);
         ElementType content = of(componentName, loader);
-        Class<?> component = ScalarElementTypes.isPrimitive(componentName)
-                ? MethodType.methodType(content.component).unwrap().returnType()
-                : content.component;
+        Class<?> primitive = MethodType.methodType(content.component).unwrap().returnType();
+        Class<?> component = primitive.getName().equals(componentName) ? primitive : content.component;
         return new ElementType(name, Array.newInstance(component, 0).getClass(), value -> {
             if (!(value instanceof Collection)) {
                 return null;
@@ -178,46 +207,25 @@ public class ElementType {
         }
     }
 
+    /** Converts an integer to a Long, Integer, Short or Byte; returns null if it does not fit, or for another type. */
+    public static Object narrow(long value, Class<?> box) {
+        if (box == Long.class) {
+            return value;
+        } else if (box == Integer.class && (int) value == value) {
+            return (int) value;
+        } else if (box == Short.class && (short) value == value) {
+            return (short) value;
+        }
+        return box == Byte.class && (byte) value == value ? (byte) value : null;
+    }
+
     /** Returns the name of the Python type that a decoded value had. */
     public static String pythonName(Object value) {
-        if (value instanceof Long || value instanceof BigInteger) {
-            return "int";
-        } else if (value instanceof String) {
-            return "str";
-        } else if (value instanceof Double) {
-            return "float";
-        } else if (value instanceof Boolean) {
-            return "bool";
-        } else if (value instanceof byte[] || value instanceof ByteBuffer) {
-            return "bytes";
-        } else if (value instanceof Set) {
-            return "set";
-        } else if (value instanceof ArrayList) {
-            return "list";
-        } else if (value instanceof Map) {
-            return "dict";
-        } else if (value instanceof BigDecimal) {
-            return "decimal.Decimal";
-        } else if (value instanceof UUID) {
-            return "uuid.UUID";
-        } else if (value instanceof ArrowBatch) {
-            return "pyarrow.RecordBatch";
-        }
-        switch (value.getClass().getSimpleName()) {
-            case "LocalDate":
-                return "datetime.date";
-            case "LocalTime":
-            case "OffsetTime":
-                return "datetime.time";
-            case "LocalDateTime":
-            case "OffsetDateTime":
-            case "ZonedDateTime":
-                return "datetime.datetime";
-            case "Duration":
-                return "datetime.timedelta";
-            default:
-                return "object (in Java a " + value.getClass().getName() + ")";
-        }
+        return PYTHON_NAMES.stream()
+                .filter(each -> each.getKey().isInstance(value))
+                .map(Map.Entry::getValue)
+                .findFirst()
+                .orElseGet(() -> "object (in Java a " + value.getClass().getName() + ")");
     }
 
     private static String detail(Object value) {

@@ -1,113 +1,67 @@
 package io.pyrs.value;
 
+import java.lang.invoke.MethodType;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
 import java.time.Instant;
-import java.time.LocalDateTime;
 import java.time.OffsetDateTime;
 import java.time.ZonedDateTime;
 import java.util.Date;
+import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
 
 /** Element types of scalars: numbers, strings, bytes, dates and times. */
 final class ScalarElementTypes {
-    private static final Map<String, String> BOXES = Map.of(
-            "long", "java.lang.Long",
-            "int", "java.lang.Integer",
-            "short", "java.lang.Short",
-            "byte", "java.lang.Byte",
-            "double", "java.lang.Double",
-            "float", "java.lang.Float",
-            "boolean", "java.lang.Boolean",
-            "char", "java.lang.Character");
+    private static final Map<String, ElementType> TYPES = new HashMap<>();
+
+    static {
+        for (Class<?> each : List.of(Long.class, Integer.class, Short.class, Byte.class)) {
+            add(each, value -> value instanceof Long ? ElementType.narrow((Long) value, each) : null);
+        }
+        add(Double.class, ScalarElementTypes::toDouble);
+        add(Float.class, ScalarElementTypes::toFloat);
+        add(Boolean.class, value -> null);
+        add(
+                Character.class,
+                value -> value instanceof String && ((String) value).length() == 1 ? ((String) value).charAt(0) : null);
+        add(BigInteger.class, ScalarElementTypes::toBigInteger);
+        add(BigDecimal.class, ScalarElementTypes::toBigDecimal);
+        add(ByteBuffer.class, value -> value instanceof byte[] ? ByteBuffer.wrap((byte[]) value) : null);
+        add(Instant.class, ScalarElementTypes::toInstant);
+        add(
+                OffsetDateTime.class,
+                value -> value instanceof ZonedDateTime ? ((ZonedDateTime) value).toOffsetDateTime() : null);
+        add(
+                ZonedDateTime.class,
+                value -> value instanceof OffsetDateTime ? ((OffsetDateTime) value).toZonedDateTime() : null);
+        add(Date.class, value -> {
+            Instant instant = (Instant) toInstant(value);
+            return instant == null ? null : Date.from(instant);
+        });
+        add(Optional.class, value -> value instanceof Optional ? value : Optional.of(value));
+    }
 
     private ScalarElementTypes() {}
 
-    static ElementType of(String givenName) {
-        String name = BOXES.getOrDefault(givenName, givenName);
-        switch (name) {
-            case "java.lang.Long":
-                return ElementType.instanceOf(name, Long.class);
-            case "java.lang.Integer":
-                return new ElementType(
-                        name, Integer.class, whole(Integer.MIN_VALUE, Integer.MAX_VALUE, Long::intValue));
-            case "java.lang.Short":
-                return new ElementType(name, Short.class, whole(Short.MIN_VALUE, Short.MAX_VALUE, Long::shortValue));
-            case "java.lang.Byte":
-                return new ElementType(name, Byte.class, whole(Byte.MIN_VALUE, Byte.MAX_VALUE, Long::byteValue));
-            case "java.lang.Double":
-                return new ElementType(name, Double.class, ScalarElementTypes::toDouble);
-            case "java.lang.Float":
-                return new ElementType(name, Float.class, ScalarElementTypes::toFloat);
-            case "java.lang.Boolean":
-                return ElementType.instanceOf(name, Boolean.class);
-            case "java.lang.Character":
-                return new ElementType(
-                        name,
-                        Character.class,
-                        value -> value instanceof String && ((String) value).length() == 1
-                                ? ((String) value).charAt(0)
-                                : null);
-            case "java.math.BigInteger":
-                return new ElementType(name, BigInteger.class, ScalarElementTypes::toBigInteger);
-            case "java.math.BigDecimal":
-                return new ElementType(name, BigDecimal.class, ScalarElementTypes::toBigDecimal);
-            case "java.nio.ByteBuffer":
-                return new ElementType(
-                        name,
-                        ByteBuffer.class,
-                        value -> value instanceof byte[] ? ByteBuffer.wrap((byte[]) value) : null);
-            case "java.time.Instant":
-                return new ElementType(name, Instant.class, ScalarElementTypes::toInstant);
-            case "java.time.OffsetDateTime":
-                return new ElementType(
-                        name,
-                        OffsetDateTime.class,
-                        value -> value instanceof ZonedDateTime
-                                ? ((ZonedDateTime) value).toOffsetDateTime()
-                                : only(OffsetDateTime.class, value));
-            case "java.time.ZonedDateTime":
-                return new ElementType(
-                        name,
-                        ZonedDateTime.class,
-                        value -> value instanceof OffsetDateTime
-                                ? ((OffsetDateTime) value).toZonedDateTime()
-                                : only(ZonedDateTime.class, value));
-            case "java.time.LocalDateTime":
-                return ElementType.instanceOf(name, LocalDateTime.class);
-            case "java.util.Date":
-                return new ElementType(name, Date.class, value -> {
-                    Instant instant = (Instant) toInstant(value);
-                    return instant == null ? null : Date.from(instant);
-                });
-            case "java.util.Optional":
-                return new ElementType(
-                        name, Optional.class, value -> value instanceof Optional ? value : Optional.of(value));
-            default:
-                return null;
-        }
+    /** Adds a type; its conversion may return null for an instance of the type. */
+    private static void add(Class<?> type, Function<Object, Object> conversion) {
+        ElementType added = new ElementType(type.getName(), type, conversion);
+        Class<?> primitive = MethodType.methodType(type).unwrap().returnType(); // the type itself if it is no box
+        TYPES.put(type.getName(), added);
+        TYPES.put(primitive.getName(), added);
     }
 
-    /** Returns whether a primitive class has this name. */
-    static boolean isPrimitive(String name) {
-        return BOXES.containsKey(name);
+    /** Returns the element type of a scalar class, which may be primitive; null for the name of any other class. */
+    static ElementType of(String name) {
+        return TYPES.get(name);
     }
 
     private static Object only(Class<?> type, Object value) {
         return type.isInstance(value) ? value : null;
-    }
-
-    private static Function<Object, Object> whole(long least, long most, Function<Long, Object> narrow) {
-        return value -> {
-            if (value instanceof Long) {
-                Long number = (Long) value;
-                return number >= least && number <= most ? narrow.apply(number) : null;
-            }
-            return null;
-        };
     }
 
     /** Converts a float, and an int that a double represents exactly. */
@@ -136,9 +90,6 @@ final class ScalarElementTypes {
     }
 
     private static Object toBigDecimal(Object value) {
-        if (value instanceof BigDecimal) {
-            return value;
-        }
         BigInteger whole = (BigInteger) toBigInteger(value);
         return whole == null ? null : new BigDecimal(whole);
     }

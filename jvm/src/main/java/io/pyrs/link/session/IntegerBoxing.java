@@ -1,5 +1,7 @@
 package io.pyrs.link.session;
 
+import io.pyrs.value.ElementType;
+
 /**
  * Remembers the box type of the integers that enter a Python stage, to restore it for the integers that leave it.
  *
@@ -20,16 +22,7 @@ public final class IntegerBoxing {
 
     /** Converts an integer from Python to the recorded box type, if there is exactly one and the value fits. */
     Object restore(Object element) {
-        Class<?> box = seen;
-        if (box == null || box == MIXED || !(element instanceof Long)) {
-            return element;
-        }
-        long value = (Long) element;
-        if (box == Integer.class) {
-            return (int) value == value ? (Object) (int) value : element;
-        } else if (box == Short.class) {
-            return (short) value == value ? (Object) (short) value : element;
-        }
-        return (byte) value == value ? (Object) (byte) value : element;
+        Object boxed = element instanceof Long ? ElementType.narrow((Long) element, seen) : null;
+        return boxed == null ? element : boxed;
     }
 }
