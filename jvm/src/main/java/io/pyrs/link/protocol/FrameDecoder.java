@@ -1,7 +1,9 @@
 package io.pyrs.link.protocol;
 
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -171,20 +173,14 @@ public final class FrameDecoder {
      */
     public List<Frame> feed(byte[] bytes, int offset, int length) {
         List<Frame> messages = new ArrayList<>();
-        int at = offset;
-        while (inPlace != null && at < offset + length) {
-            int size = Math.min(offset + length - at, inPlaceSpace());
-            System.arraycopy(bytes, at, inPlace.announced, (int) inPlace.size, size);
-            receivedInPlace(size);
-            at += size;
-            addMessages(messages);
-        }
-        int left = offset + length - at;
-        reserve(left);
-        System.arraycopy(bytes, at, buffer, end, left);
-        end += left;
-        if (messages.isEmpty() || malformed == null) {
-            addMessages(messages);
+        InputStream in = new ByteArrayInputStream(bytes, offset, length);
+        try {
+            do {
+                read(in, in.available());
+                addMessages(messages);
+            } while (in.available() > 0 && malformed == null);
+        } catch (IOException impossible) {
+            throw new UncheckedIOException(impossible);
         }
         return messages;
     }
