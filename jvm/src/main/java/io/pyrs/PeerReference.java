@@ -30,9 +30,9 @@ public final class PeerReference {
         return handle;
     }
 
-    /** Returns the handle if these are the handle tables of the session that received it, else 0. */
-    public long handleAt(Object tables) {
-        return owner == tables ? handle : 0;
+    /** Returns whether these are the handle tables of the session that received the handle. */
+    public boolean isOf(Object tables) {
+        return owner == tables;
     }
 
     @Override

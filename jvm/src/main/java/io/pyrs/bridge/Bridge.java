@@ -157,7 +157,8 @@ public final class Bridge {
 
     /** Returns the Python handle of the object that a mirror of this bridge represents, 0 for any other value. */
     public long unwrap(Object value) {
-        return session().handles().peerHandle(value);
+        PeerReference reference = session().handles().peerReference(value);
+        return reference == null ? 0 : reference.handle();
     }
 
     /**

@@ -41,7 +41,7 @@ public final class PythonStage extends PythonFunction {
         StreamOptions resultOptions = options;
         long exported = 0;
         for (Object argument : arguments) {
-            if (isPublisher(argument) && exported == 0 && session.handles().peerHandle(argument) == 0) {
+            if (isPublisher(argument) && exported == 0 && session.handles().peerReference(argument) == null) {
                 exported = session.handles().own(argument);
                 resultOptions = session.recordBoxes(argument, options);
             }

@@ -1,6 +1,7 @@
 package io.pyrs.value;
 
 import io.pyrs.ObjectKind;
+import io.pyrs.PeerReference;
 
 /**
  * Resolves values that travel by reference, with the two handle tables and the mirrors of a bridge. The methods reject
@@ -30,17 +31,9 @@ public interface References {
         return 0;
     }
 
-    /** Returns the peer's handle of the object that a mirror represents, 0 for any other value. */
-    default long peerHandle(Object value) {
-        return 0;
-    }
-
-    /**
-     * Returns the code of the kind of the peer's object that a value represents. Called only if {@link #peerHandle} is
-     * not 0.
-     */
-    default int peerKindCode(Object value) {
-        return 0;
+    /** Returns the identity of the peer's object that a mirror represents, null for any other value. */
+    default PeerReference peerReference(Object value) {
+        return null;
     }
 
     /** Returns the mirror of an object that the peer owns; called each time that its handle is received. */

@@ -1,6 +1,8 @@
 package io.pyrs.value;
 
+import io.pyrs.ObjectKind;
 import io.pyrs.PeerProxy;
+import io.pyrs.PeerReference;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -38,8 +40,8 @@ public final class ValueCopy {
 
         /** Lets a Python object stay a reference if everything else must become a value. */
         @Override
-        public long peerHandle(Object value) {
-            return PeerProxy.referenceOf(value) == null ? 0 : own(value);
+        public PeerReference peerReference(Object value) {
+            return PeerProxy.referenceOf(value) == null ? null : new PeerReference(this, ObjectKind.OBJECT, own(value));
         }
     }
 }

@@ -1,5 +1,6 @@
 package io.pyrs.value;
 
+import io.pyrs.PeerReference;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -212,21 +213,22 @@ public class ValueEncoder {
 
     /** Appends a handle: that of the peer for a mirror, else that of the exported object. */
     void writeReference(Object value, ValueBuffer out) throws IOException {
-        long handle = references.peerHandle(value);
-        byte extension = ExtensionTypes.RECEIVER_OWNS;
+        PeerReference peer = references.peerReference(value);
         int kind;
-        if (handle != 0) {
-            kind = references.peerKindCode(value);
+        long handle;
+        if (peer != null) {
+            kind = peer.kind().code();
+            handle = peer.handle();
             mirrors.add(value);
         } else {
             kind = kindCode(value);
             handle = references.own(value);
-            extension = ExtensionTypes.SENDER_OWNS;
             if (ownedCount == owned.length) {
                 owned = Arrays.copyOf(owned, ownedCount * 2);
             }
             owned[ownedCount++] = handle;
         }
+        byte extension = peer == null ? ExtensionTypes.SENDER_OWNS : ExtensionTypes.RECEIVER_OWNS;
         out.packer.packExtensionTypeHeader(extension, 9);
         out.packer.writePayload(
                 ScalarWriters.bytes(9).put((byte) kind).putLong(handle).array());
@@ -237,7 +239,7 @@ public class ValueEncoder {
     }
 
     boolean isOfPeer(Object value) {
-        return references.peerHandle(value) != 0;
+        return references.peerReference(value) != null;
     }
 
     /** Returns the depth of a container's content. Throws beyond value.depth, which a cyclic container exceeds. */

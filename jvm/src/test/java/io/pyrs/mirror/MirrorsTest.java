@@ -345,8 +345,8 @@ public class MirrorsTest {
         RuntimeException error = expectThrows(RuntimeException.class, () -> failed.apply(1));
         assertTrue(error.getMessage().contains("failed in Python"));
         assertNotNull(error.getCause());
-        assertTrue(pair.near.handles().peerHandle(add) > 0);
-        assertEquals(pair.far.handles().peerHandle(add), 0);
+        assertNotNull(pair.near.handles().peerReference(add));
+        assertNull(pair.far.handles().peerReference(add));
     }
 
     @Test(timeOut = 120_000)

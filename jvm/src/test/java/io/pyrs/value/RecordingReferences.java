@@ -1,5 +1,7 @@
 package io.pyrs.value;
 
+import io.pyrs.ObjectKind;
+import io.pyrs.PeerReference;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -52,13 +54,8 @@ final class RecordingReferences implements References {
     }
 
     @Override
-    public long peerHandle(Object value) {
-        return value instanceof OfPeer ? 9 : 0;
-    }
-
-    @Override
-    public int peerKindCode(Object value) {
-        return 0;
+    public PeerReference peerReference(Object value) {
+        return value instanceof OfPeer ? new PeerReference(this, ObjectKind.OBJECT, 9) : null;
     }
 
     @Override

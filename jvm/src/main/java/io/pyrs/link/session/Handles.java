@@ -245,14 +245,9 @@ public final class Handles implements References {
     // Objects of the peer.
 
     @Override
-    public long peerHandle(Object value) {
+    public PeerReference peerReference(Object value) {
         PeerReference reference = PeerProxy.referenceOf(value);
-        return reference == null ? 0 : reference.handleAt(this);
-    }
-
-    @Override
-    public int peerKindCode(Object value) {
-        return PeerProxy.referenceOf(value).kind().code();
+        return reference != null && reference.isOf(this) ? reference : null;
     }
 
     /**

@@ -156,7 +156,7 @@ public final class Session {
      * restore it. Returns the given options if they have an element type, or if the Publisher is a mirror.
      */
     public StreamOptions recordBoxes(Object publisher, StreamOptions options) {
-        if (options.hasElementType() || handles.peerHandle(publisher) != 0) {
+        if (options.hasElementType() || handles.peerReference(publisher) != null) {
             return options;
         }
         return options.with(handles.recordBoxes(publisher));
