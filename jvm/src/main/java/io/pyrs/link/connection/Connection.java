@@ -91,7 +91,7 @@ public final class Connection {
         this.ended = ended;
         this.workers = new WorkerPool(name, loader, maxThreads);
         this.outbox = new Outbox(sink, this::wake, () -> overflowed(MAX_UNSENT, "frames", "link.unsent"));
-        this.session = new Session(workers, outbox, mirrors, loader, maxPrefetch, callDeadlineMillis);
+        this.session = new Session(workers, outbox, mirrors, loader, maxPrefetch, callDeadlineMillis, 2);
         this.listener = new Listener(name, token, new Opening());
     }
 

@@ -76,7 +76,6 @@ final class Calls {
     /** Processes CALL. */
     void receiveCall(Frame message) {
         Codec.Entries body = session.codec().decodeEntries(message, Long.class, List.class);
-        RuntimeException unconvertible = body.failure();
         int size = message.body.length;
         if (pending.get() >= MAX_PENDING || pendingBytes.get() + size > MAX_PENDING_BYTES) {
             Object error = session.codec().wireError(tooMany(pending.get()));
@@ -86,10 +85,6 @@ final class Calls {
         }
         pending.incrementAndGet();
         pendingBytes.addAndGet(size);
-        if (unconvertible != null) {
-            session.executor().execute(() -> reply(session.codec().failure(message.id, unconvertible), size));
-            return;
-        }
         long handle = (Long) body.get(0);
         // The target is looked up before the task runs, since RELEASE may be the next frame.
         Object target = handle == BARRIER ? null : session.handles().find(handle);
@@ -104,6 +99,9 @@ final class Calls {
 
     private OutgoingMessage answer(long id, long handle, Object target, Codec.Entries body) {
         try {
+            if (body.failure() != null) {
+                throw body.failure();
+            }
             List<?> arguments = (List<?>) body.restored(1);
             Object result;
             if (handle == BARRIER) {

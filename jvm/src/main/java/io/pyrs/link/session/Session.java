@@ -57,17 +57,6 @@ public final class Session {
     private final AtomicLong largestInFlight = new AtomicLong();
     private volatile RuntimeException closeReason;
 
-    /** Creates the JVM's side of a link. */
-    public Session(
-            Executor executor,
-            Outbox outbox,
-            Function<PeerReference, Object> mirrorFactory,
-            ClassLoader loader,
-            int maxPrefetch,
-            long callDeadlineMillis) {
-        this(executor, outbox, mirrorFactory, loader, maxPrefetch, callDeadlineMillis, 2);
-    }
-
     /** Creates either side of a link: {@code firstStream} is 2 for the JVM and 1 for a test double of Python. */
     public Session(
             Executor executor,

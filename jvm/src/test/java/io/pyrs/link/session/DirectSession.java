@@ -31,7 +31,8 @@ final class DirectSession {
                 reference -> reference,
                 DirectSession.class.getClassLoader(),
                 maxPrefetch,
-                1_000);
+                1_000,
+                2);
     }
 
     private void wake() {

@@ -34,7 +34,7 @@ public class MemoryBoundsTest {
             },
             () -> {});
     private final Session session = new Session(
-            Runnable::run, outbox, reference -> reference, MemoryBoundsTest.class.getClassLoader(), 16, 1_000);
+            Runnable::run, outbox, reference -> reference, MemoryBoundsTest.class.getClassLoader(), 16, 1_000, 2);
 
     private void receive(FrameType type, long id, Object body) {
         byte[] bytes = session.codec().frame(type, id, body);
