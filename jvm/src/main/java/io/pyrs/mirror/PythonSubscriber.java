@@ -3,13 +3,13 @@ package io.pyrs.mirror;
 import io.pyrs.Log;
 import io.pyrs.PeerProxy;
 import io.pyrs.PeerReference;
+import io.pyrs.link.session.Families;
 import io.pyrs.link.session.OutboundStream;
 import io.pyrs.link.session.Session;
 import io.pyrs.link.session.StreamOptions;
 import java.util.Objects;
 import java.util.concurrent.Flow;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.function.Consumer;
 import org.reactivestreams.Subscription;
 
 /**
@@ -38,30 +38,25 @@ public class PythonSubscriber implements BothFamiliesSubscriber, PeerProxy {
     }
 
     @Override
-    public final void onSubscribe(Subscription subscription) {
-        Objects.requireNonNull(subscription, "rule 2.13: onSubscribe(null)");
-        open(opened -> opened.onSubscribe(subscription), subscription::cancel);
+    public final void onSubscribe(Flow.Subscription subscription) {
+        onSubscribe(Families.subscription(Objects.requireNonNull(subscription, "rule 2.13: onSubscribe(null)")));
     }
 
     @Override
-    public final void onSubscribe(Flow.Subscription subscription) {
+    public final void onSubscribe(Subscription subscription) {
         Objects.requireNonNull(subscription, "rule 2.13: onSubscribe(null)");
-        open(opened -> opened.onSubscribe(subscription), subscription::cancel);
-    }
-
-    private void open(Consumer<OutboundStream> begin, Runnable cancel) {
         if (!subscribed.compareAndSet(false, true)) {
-            cancel.run(); // rule 2.5
+            subscription.cancel(); // rule 2.5
             return;
         }
         try {
             OutboundStream opened = session.openTo(reference, options);
             stream = opened;
-            begin.accept(opened);
+            opened.onSubscribe(subscription);
         } catch (RuntimeException failure) {
             refused = true;
             Log.debug("a stream to a Subscriber in Python could not be opened", failure);
-            cancel.run();
+            subscription.cancel();
         }
     }
 

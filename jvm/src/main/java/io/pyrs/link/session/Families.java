@@ -49,7 +49,7 @@ public final class Families {
         throw new IllegalArgumentException("a " + subscriber.getClass().getName() + " is not a Subscriber");
     }
 
-    static Subscription subscription(Flow.Subscription subscription) {
+    public static Subscription subscription(Flow.Subscription subscription) {
         return new BothFamiliesSubscription(subscription::request, subscription::cancel, subscription);
     }
 

@@ -68,22 +68,19 @@ public final class OutboundStream extends DrainLoop implements Subscriber<Object
 
     @Override
     public void onSubscribe(Subscription subscription) {
-        subscribed(Objects.requireNonNull(subscription, "rule 2.13: onSubscribe(null)"));
-    }
-
-    @Override
-    public void onSubscribe(Flow.Subscription subscription) {
-        subscribed(Families.subscription(Objects.requireNonNull(subscription, "rule 2.13: onSubscribe(null)")));
-    }
-
-    private void subscribed(Subscription candidate) {
-        if (terminal.get() != null || !upstream.compareAndSet(null, candidate)) {
-            candidate.cancel(); // rule 2.5
+        Objects.requireNonNull(subscription, "rule 2.13: onSubscribe(null)");
+        if (terminal.get() != null || !upstream.compareAndSet(null, subscription)) {
+            subscription.cancel(); // rule 2.5
             return;
         }
         if (cancelled || credits.get() != 0 || illegalCredit <= 0) {
             schedule();
         }
+    }
+
+    @Override
+    public void onSubscribe(Flow.Subscription subscription) {
+        onSubscribe(Families.subscription(Objects.requireNonNull(subscription, "rule 2.13: onSubscribe(null)")));
     }
 
     /** Encodes one element and marks the stream as ready to be written. */
