@@ -4,9 +4,6 @@ import java.util.Map;
 
 /** The entry point for Python, which creates it through its gateway to check the version and open a {@link Bridge}. */
 public final class Entry {
-    /** Creates an entry point. */
-    public Entry() {}
-
     /** Returns the version of this jar, which must equal that of the Python package. */
     public String version() {
         String version = Entry.class.getPackage().getImplementationVersion();

@@ -5,8 +5,8 @@ import io.pyrs.LinkClosedException;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.Callable;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongPredicate;
 
@@ -17,10 +17,18 @@ import java.util.function.LongPredicate;
 final class IdempotentCalls {
     private static final long KEPT_NANOS = TimeUnit.MILLISECONDS.toNanos(Limits.of("control.answer_ms"));
 
-    private static final class KeptResult {
-        final CompletableFuture<Object> result = new CompletableFuture<>();
+    private static final class KeptResult extends FutureTask<Object> {
         /** The time of the result (System.nanoTime); Long.MAX_VALUE while the call runs. */
         volatile long settled = Long.MAX_VALUE;
+
+        KeptResult(Callable<Object> task) {
+            super(task);
+        }
+
+        @Override
+        protected void done() {
+            settled = System.nanoTime();
+        }
     }
 
     private final ClassLoader loader;
@@ -35,26 +43,13 @@ final class IdempotentCalls {
 
     <T> T once(long request, Callable<T> task) throws Exception {
         KeptResult kept;
-        boolean first;
         synchronized (results) {
             if (closed) {
                 throw new LinkClosedException("the bridge to Python has ended");
             }
-            kept = results.get(request);
-            first = kept == null;
-            if (first) {
-                kept = new KeptResult();
-                results.put(request, kept);
-            }
+            kept = results.computeIfAbsent(request, first -> new KeptResult(() -> inContext(loader, task)));
         }
-        if (first) {
-            try {
-                kept.result.complete(inContext(loader, task));
-            } catch (Throwable error) {
-                kept.result.completeExceptionally(error);
-            }
-            kept.settled = System.nanoTime();
-        }
+        kept.run(); // has no effect for a repeated request
         return result(kept);
     }
 
@@ -78,7 +73,7 @@ final class IdempotentCalls {
     @SuppressWarnings("unchecked")
     private static <T> T result(KeptResult kept) throws Exception {
         try {
-            return (T) kept.result.get();
+            return (T) kept.get();
         } catch (ExecutionException thrown) {
             Throwable cause = thrown.getCause();
             if (cause instanceof Error) {
