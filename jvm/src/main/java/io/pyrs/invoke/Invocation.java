@@ -89,17 +89,8 @@ public final class Invocation {
         return field.get(null);
     }
 
-    /** Returns the names of the public static methods of a class. */
-    public static Set<String> staticMethods(Class<?> type) {
-        return staticNames(type.getMethods());
-    }
-
-    /** Returns the names of the public static fields of a class, including the constants of an enum. */
-    public static Set<String> staticFields(Class<?> type) {
-        return staticNames(type.getFields());
-    }
-
-    private static Set<String> staticNames(Member[] members) {
+    /** Returns the names of the static ones of the public methods or fields of a class. */
+    public static Set<String> staticNames(Member[] members) {
         Set<String> names = new TreeSet<>();
         for (Member each : members) {
             if (Modifier.isStatic(each.getModifiers())) {

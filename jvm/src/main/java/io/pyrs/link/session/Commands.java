@@ -97,8 +97,8 @@ public final class Commands {
                 return Arrays.asList(
                         type,
                         type.getTypeName(),
-                        List.copyOf(Invocation.staticMethods(type)),
-                        List.copyOf(Invocation.staticFields(type)));
+                        List.copyOf(Invocation.staticNames(type.getMethods())),
+                        List.copyOf(Invocation.staticNames(type.getFields())));
             case VALUE:
                 return target;
             case THROWABLE:
