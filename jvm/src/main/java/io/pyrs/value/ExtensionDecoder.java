@@ -15,10 +15,18 @@ import java.time.OffsetDateTime;
 import java.time.ZoneId;
 import java.time.ZoneOffset;
 import java.time.ZonedDateTime;
+import java.util.Map;
 import java.util.UUID;
 
 /** Decodes the extension types that hold a scalar. */
 final class ExtensionDecoder {
+    private static final Map<Byte, String> PYTHON_TYPES = Map.of(
+            ExtensionTypes.BIG_INTEGER, "int",
+            ExtensionTypes.DECIMAL, "decimal.Decimal",
+            ExtensionTypes.DATE, "datetime.date",
+            ExtensionTypes.TIME, "datetime.time",
+            ExtensionTypes.DURATION, "datetime.timedelta");
+
     private ExtensionDecoder() {}
 
     static Object read(byte type, byte[] payload) {
@@ -33,7 +41,9 @@ final class ExtensionDecoder {
             throw new MalformedValueException("extension type " + type + " with " + payload.length + " bytes", e);
         } catch (DateTimeException | ArithmeticException | NumberFormatException e) {
             throw new ConversionException(
-                    "a " + pythonType(type) + " cannot be converted to Java: " + e.getMessage(), e);
+                    "a " + PYTHON_TYPES.getOrDefault(type, "datetime.datetime") + " cannot be converted to Java: "
+                            + e.getMessage(),
+                    e);
         }
     }
 
@@ -77,22 +87,5 @@ final class ExtensionDecoder {
         byte[] rest = new byte[bytes.remaining()];
         bytes.get(rest);
         return rest;
-    }
-
-    private static String pythonType(byte type) {
-        switch (type) {
-            case ExtensionTypes.BIG_INTEGER:
-                return "int";
-            case ExtensionTypes.DECIMAL:
-                return "decimal.Decimal";
-            case ExtensionTypes.DATE:
-                return "datetime.date";
-            case ExtensionTypes.TIME:
-                return "datetime.time";
-            case ExtensionTypes.DURATION:
-                return "datetime.timedelta";
-            default:
-                return "datetime.datetime";
-        }
     }
 }
