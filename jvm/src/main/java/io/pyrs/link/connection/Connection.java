@@ -65,7 +65,9 @@ public final class Connection {
     private volatile boolean parked;
     private volatile boolean closing;
     private volatile String goAwayMessage;
+    /** Written by the reader only, like {@link #framesIn}. */
     private volatile long bytesIn;
+
     private volatile long framesIn;
 
     /**
@@ -211,7 +213,7 @@ public final class Connection {
         early.forEach(this::receive);
         int size;
         while ((size = decoder.read(in, READ_AT_ONCE)) >= 0) {
-            count(size);
+            bytesIn += size;
             for (Frame message : decoder.messages()) {
                 receive(message);
             }
@@ -224,12 +226,6 @@ public final class Connection {
         }
     }
 
-    @SuppressWarnings("NonAtomicOperationOnVolatileField") // only the reader writes it
-    private void count(int size) {
-        bytesIn += size;
-    }
-
-    @SuppressWarnings("NonAtomicOperationOnVolatileField") // only the reader writes it
     private void receive(Frame message) {
         framesIn++;
         if (message.type == FrameType.GOAWAY) {

@@ -60,7 +60,9 @@ public final class Outbox {
     /** The rounds since {@link #last} was set. Accessed by the current writer only. */
     private int lastRounds;
 
+    /** Written by the current writer only, like {@link #framesOut}. */
     private volatile long bytesOut;
+
     private volatile long framesOut;
 
     /**
@@ -189,7 +191,6 @@ public final class Outbox {
         return true;
     }
 
-    @SuppressWarnings("NonAtomicOperationOnVolatileField") // only the current writer writes it
     private void round() {
         long limit = bytesOut + WRITE_AT_ONCE;
         while (bytesOut < limit && !closed) {
@@ -233,7 +234,6 @@ public final class Outbox {
     }
 
     /** Writes one frame. Called by a source in its turn. */
-    @SuppressWarnings("NonAtomicOperationOnVolatileField") // only the current writer writes it
     void writeFrame(byte[] bytes, int offset, int length) {
         framesOut++;
         bytesOut += length;
@@ -241,7 +241,6 @@ public final class Outbox {
     }
 
     /** Writes one frame whose last bytes are in another, array-backed buffer. Called by a source in its turn. */
-    @SuppressWarnings("NonAtomicOperationOnVolatileField") // only the current writer writes it
     void writeFrame(byte[] bytes, int offset, int length, ByteBuffer rest) {
         writeFrame(bytes, offset, length);
         int size = rest.remaining();
