@@ -8,7 +8,6 @@ public final class PythonCancellationException extends CancellationException imp
 
     private final Details details;
 
-    /** Creates an exception. The ErrorCodec sets its stack trace and its cause. */
     public PythonCancellationException(Details details) {
         super(details.toString());
         this.details = details;
@@ -19,7 +18,6 @@ public final class PythonCancellationException extends CancellationException imp
         return details;
     }
 
-    /** Records no Java frames: the ErrorCodec sets the Python frames as the stack trace. */
     @Override
     public synchronized Throwable fillInStackTrace() {
         return this;

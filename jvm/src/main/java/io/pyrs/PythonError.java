@@ -8,7 +8,8 @@ import java.util.Objects;
  * the cause of the Python exception.
  *
  * <p>The implementations differ in their Java superclass: a ValueError is an IllegalArgumentException (rule 3.9), a
- * NullSignal is a NullPointerException (rules 1.9, 2.13).
+ * NullSignal is a NullPointerException (rules 1.9, 2.13). They record no Java frames: the ErrorCodec sets the Python
+ * frames as the stack trace, and the cause.
  */
 public interface PythonError {
     /** Returns the data of the exception. */

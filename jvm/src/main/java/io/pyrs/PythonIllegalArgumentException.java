@@ -6,7 +6,6 @@ public final class PythonIllegalArgumentException extends IllegalArgumentExcepti
 
     private final Details details;
 
-    /** Creates an exception. The ErrorCodec sets its stack trace and its cause. */
     public PythonIllegalArgumentException(Details details) {
         super(details.toString());
         this.details = details;
@@ -17,7 +16,6 @@ public final class PythonIllegalArgumentException extends IllegalArgumentExcepti
         return details;
     }
 
-    /** Records no Java frames: the ErrorCodec sets the Python frames as the stack trace. */
     @Override
     public synchronized Throwable fillInStackTrace() {
         return this;

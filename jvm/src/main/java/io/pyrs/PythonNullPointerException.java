@@ -6,7 +6,6 @@ public final class PythonNullPointerException extends NullPointerException imple
 
     private final Details details;
 
-    /** Creates an exception. The ErrorCodec sets its stack trace and its cause. */
     public PythonNullPointerException(Details details) {
         super(details.toString());
         this.details = details;
@@ -17,7 +16,6 @@ public final class PythonNullPointerException extends NullPointerException imple
         return details;
     }
 
-    /** Records no Java frames: the ErrorCodec sets the Python frames as the stack trace. */
     @Override
     public synchronized Throwable fillInStackTrace() {
         return this;
