@@ -1,7 +1,6 @@
 package io.pyrs.value;
 
 import io.pyrs.Classes;
-import java.io.IOException;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
@@ -139,25 +138,15 @@ public final class Conversion {
     private static ValueWriter valueUnlessOfPeer(Class<?> type) {
         ValueWriter foreign = isSignalType(type) ? null : ForeignWriters.writerOf(type);
         ValueWriter writer = foreign != null || isSignalType(type) ? foreign : ContainerWriters.bean(type);
-        return new ValueWriter() {
-            @Override
-            public void write(ValueEncoder encoder, Object value, ValueBuffer out, int depth) throws IOException {
-                if (encoder.isOfPeer(value)) {
-                    encoder.writeReference(value, out);
-                } else if (writer != null) {
-                    writer.write(encoder, value, out, depth);
-                } else {
-                    throw new ConversionException("a " + type.getName()
-                            + " cannot be converted to a value (convert=\"values\"): the value table does not list it,"
-                            + " and it has no getters");
-                }
-            }
-
-            @Override
-            public void release(Object value) {
-                if (writer != null) {
-                    writer.release(value);
-                }
+        return (encoder, value, out, depth) -> {
+            if (encoder.isOfPeer(value)) {
+                encoder.writeReference(value, out);
+            } else if (writer != null) {
+                writer.write(encoder, value, out, depth);
+            } else {
+                throw new ConversionException("a " + type.getName()
+                        + " cannot be converted to a value (convert=\"values\"): the value table does not list it,"
+                        + " and it has no getters");
             }
         };
     }

@@ -1,7 +1,6 @@
 package io.pyrs.value;
 
 import io.pyrs.Classes;
-import java.io.IOException;
 import java.lang.invoke.MethodHandle;
 import java.util.HashMap;
 import java.util.Map;
@@ -61,43 +60,32 @@ final class ForeignWriters {
         return known == null ? null : FACTORIES.get(known.getName()).create(known);
     }
 
-    private static MethodHandle release(Class<?> type) throws ReflectiveOperationException {
+    private static Converter release(Class<?> type) throws ReflectiveOperationException {
         Class<?> released = Classes.nearest(type, RELEASED);
-        return released == null ? null : GetterConverters.method(released, "release");
+        if (released == null) {
+            return null;
+        }
+        MethodHandle release = GetterConverters.method(released, "release");
+        return value -> (Object) release.invokeExact(value);
     }
 
-    private static ValueWriter writer(Converter converter, MethodHandle release) {
-        return new ValueWriter() {
-            @Override
-            public void write(ValueEncoder encoder, Object value, ValueBuffer out, int depth) throws IOException {
-                if (release != null) {
-                    encoder.releaseLater(value, this);
-                }
-                Object plain;
-                try {
-                    plain = converter.plain(value);
-                } catch (ConversionException | Error error) {
-                    throw error;
-                } catch (Throwable error) {
-                    throw new ConversionException(
-                            "a " + value.getClass().getName() + " cannot be converted: " + error, error);
-                }
-                encoder.write(plain, out, depth);
+    private static ValueWriter writer(Converter converter, Converter release) {
+        return (encoder, value, out, depth) -> {
+            if (release != null) {
+                encoder.releaseLater(() -> call(release, value, "released"));
             }
-
-            @Override
-            public void release(Object value) {
-                if (release != null) {
-                    try {
-                        Object ignored = (Object) release.invokeExact(value);
-                    } catch (Error error) {
-                        throw error;
-                    } catch (Throwable error) {
-                        throw new ConversionException(
-                                "a " + value.getClass().getName() + " cannot be released: " + error, error);
-                    }
-                }
-            }
+            encoder.write(call(converter, value, "converted"), out, depth);
         };
+    }
+
+    private static Object call(Converter converter, Object value, String verb) {
+        try {
+            return converter.plain(value);
+        } catch (ConversionException | Error error) {
+            throw error;
+        } catch (Throwable error) {
+            throw new ConversionException(
+                    "a " + value.getClass().getName() + " cannot be " + verb + ": " + error, error);
+        }
     }
 }

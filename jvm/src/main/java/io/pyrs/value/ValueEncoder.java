@@ -117,10 +117,10 @@ public class ValueEncoder {
         }
     }
 
-    /** Schedules the release of a value, which runs at the end of {@link #encode}. */
-    void releaseLater(Object value, ValueWriter writer) {
+    /** Schedules the release of a value, such as a pooled buffer, at the end of {@link #encode}. */
+    void releaseLater(Runnable release) {
         if (releases != null) {
-            releases.add(() -> writer.release(value));
+            releases.add(release);
         }
     }
 

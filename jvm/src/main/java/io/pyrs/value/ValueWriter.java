@@ -6,7 +6,4 @@ import java.io.IOException;
 @FunctionalInterface
 interface ValueWriter {
     void write(ValueEncoder encoder, Object value, ValueBuffer out, int depth) throws IOException;
-
-    /** Releases a value that its receiver must release, such as a pooled buffer. */
-    default void release(Object value) {}
 }

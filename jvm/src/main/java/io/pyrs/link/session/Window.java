@@ -15,8 +15,6 @@ final class Window {
     /** The smallest window for large elements, so that one is received while the previous one is processed. */
     private static final long SMALLEST = 2;
 
-    static final int DEFAULT_MAX_PREFETCH = Limits.of("window.elements");
-
     private final int maxPrefetch;
     private final boolean exact;
     private long limit;
