@@ -4,6 +4,7 @@ import java.lang.reflect.Array;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Function;
 
 /** Finds classes by name, and the supertypes of a class. */
 public final class Classes {
@@ -85,6 +86,16 @@ public final class Classes {
                 .filter(each -> names.contains(each.getName()))
                 .findFirst()
                 .orElse(null);
+    }
+
+    /** Returns a cache of a function of classes, which keeps neither the classes nor their loaders reachable. */
+    public static <T> ClassValue<T> cached(Function<Class<?>, T> function) {
+        return new ClassValue<>() {
+            @Override
+            protected T computeValue(Class<?> type) {
+                return function.apply(type);
+            }
+        };
     }
 
     private static void addWithInterfaces(Class<?> type, Set<Class<?>> found) {

@@ -30,19 +30,14 @@ public enum ObjectKind {
             "io.reactivex.rxjava3.core.Completable", MAYBE);
 
     /** Cached by class, since the kind is needed for each element that is a reference. */
-    private static final ClassValue<ObjectKind> BY_CLASS = new ClassValue<>() {
-        @Override
-        protected ObjectKind computeValue(Class<?> type) {
-            return of(type);
-        }
-    };
+    private static final ClassValue<ObjectKind> BY_CLASS = Classes.cached(ObjectKind::ofClass);
 
     /** Returns the kind of an object. */
     public static ObjectKind of(Object value) {
         return value == null ? OBJECT : BY_CLASS.get(value.getClass());
     }
 
-    private static ObjectKind of(Class<?> type) {
+    private static ObjectKind ofClass(Class<?> type) {
         boolean subscriber = isAny(type, Subscriber.class, Flow.Subscriber.class);
         if (isAny(type, Publisher.class, Flow.Publisher.class)) {
             return subscriber ? PROCESSOR : singleType(type, PUBLISHER);

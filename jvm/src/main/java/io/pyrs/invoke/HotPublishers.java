@@ -33,28 +33,13 @@ public final class HotPublishers {
             "io.smallrye.mutiny.operators.multi.AbstractMultiOperator", "upstream");
 
     /** Cached by class, since an operator has hundreds of methods. */
-    private static final ClassValue<Boolean> IS_HOT = new ClassValue<>() {
-        @Override
-        protected Boolean computeValue(Class<?> type) {
-            return SubmissionPublisher.class.isAssignableFrom(type)
+    private static final ClassValue<Boolean> IS_HOT =
+            Classes.cached(type -> SubmissionPublisher.class.isAssignableFrom(type)
                     || Classes.nearest(type, SINKS) != null // some are not Processors
                     || Arrays.stream(type.getMethods())
-                            .anyMatch(method -> method.getName().equals("connect"));
-        }
-    };
+                            .anyMatch(method -> method.getName().equals("connect")));
 
-    private static final ClassValue<Optional<Method>> SOURCE = new ClassValue<>() {
-        @Override
-        protected Optional<Method> computeValue(Class<?> type) {
-            Class<?> declaring = Classes.nearest(type, SOURCES.keySet());
-            return declaring == null
-                    ? Optional.empty()
-                    : Arrays.stream(declaring.getMethods())
-                            .filter(method -> method.getName().equals(SOURCES.get(declaring.getName()))
-                                    && method.getParameterCount() == 0)
-                            .findFirst();
-        }
-    };
+    private static final ClassValue<Optional<Method>> SOURCE = Classes.cached(HotPublishers::source);
 
     private HotPublishers() {}
 
@@ -74,6 +59,16 @@ public final class HotPublishers {
     public static int kindCode(Object value) {
         ObjectKind kind = ObjectKind.of(value);
         return kind.isSource() && isHot(value) ? kind.code() + HOT : kind.code();
+    }
+
+    private static Optional<Method> source(Class<?> type) {
+        Class<?> declaring = Classes.nearest(type, SOURCES.keySet());
+        return declaring == null
+                ? Optional.empty()
+                : Arrays.stream(declaring.getMethods())
+                        .filter(method -> method.getName().equals(SOURCES.get(declaring.getName()))
+                                && method.getParameterCount() == 0)
+                        .findFirst();
     }
 
     private static boolean isHotSource(Object publisher) {

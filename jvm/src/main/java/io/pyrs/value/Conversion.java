@@ -40,12 +40,7 @@ public final class Conversion {
 
     private final Mode mode;
     private final Map<String, Mode> named;
-    private final ClassValue<ValueWriter> writers = new ClassValue<>() {
-        @Override
-        protected ValueWriter computeValue(Class<?> type) {
-            return choose(type);
-        }
-    };
+    private final ClassValue<ValueWriter> writers = Classes.cached(this::choose);
 
     private Conversion(Mode mode, Map<String, Mode> named) {
         this.mode = mode;

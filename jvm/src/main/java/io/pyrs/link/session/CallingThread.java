@@ -15,12 +15,8 @@ final class CallingThread {
     private static final Set<String> NON_BLOCKING =
             Set.of("reactor.core.scheduler.NonBlocking", "io.reactivex.rxjava3.internal.schedulers.NonBlockingThread");
 
-    private static final ClassValue<Boolean> IS_NON_BLOCKING = new ClassValue<>() {
-        @Override
-        protected Boolean computeValue(Class<?> type) {
-            return Classes.nearest(type, NON_BLOCKING) != null;
-        }
-    };
+    private static final ClassValue<Boolean> IS_NON_BLOCKING =
+            Classes.cached(type -> Classes.nearest(type, NON_BLOCKING) != null);
 
     private CallingThread() {}
 

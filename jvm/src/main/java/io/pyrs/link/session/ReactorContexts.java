@@ -4,7 +4,6 @@ import io.pyrs.Classes;
 import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Stream;
 import org.reactivestreams.Publisher;
@@ -18,18 +17,14 @@ final class ReactorContexts {
     private static final int MAX_LENGTH = 8_192;
 
     /** CoreSubscriber, for a class that implements it. */
-    private static final ClassValue<Optional<Class<?>>> REACTOR = new ClassValue<>() {
-        @Override
-        protected Optional<Class<?>> computeValue(Class<?> type) {
-            return Optional.ofNullable(Classes.nearest(type, Set.of("reactor.core.CoreSubscriber")));
-        }
-    };
+    private static final ClassValue<Class<?>> REACTOR =
+            Classes.cached(type -> Classes.nearest(type, Set.of("reactor.core.CoreSubscriber")));
 
     private ReactorContexts() {}
 
     /** Returns Reactor's CoreSubscriber if the Subscriber implements it, otherwise null. */
     static Class<?> coreSubscriber(Object subscriber) {
-        return REACTOR.get(subscriber.getClass()).orElse(null);
+        return REACTOR.get(subscriber.getClass());
     }
 
     /**
