@@ -141,10 +141,8 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
         }
         if (received > window.granted()) {
             session.codec().discard(body);
-            sendCancel();
-            session.outbox().wakeWriter();
-            receiveTerminal(new IllegalStateException("rule 1.1: the Publisher in Python sent " + received
-                    + " elements, but " + window.granted() + " were granted"));
+            reject(new IllegalStateException("rule 1.1: the Publisher in Python sent " + received + " elements, but "
+                    + window.granted() + " were granted"));
             return;
         }
         queueBatch(body, home);
@@ -330,19 +328,15 @@ public final class InboundStream extends DrainLoop implements Subscription, Flow
         try {
             end(error);
         } finally { // discarding the elements may throw an Error
-            signalEnd(subscriber, error);
-        }
-    }
-
-    private void signalEnd(Subscriber<Object> subscriber, Throwable error) {
-        try {
-            if (error == null) {
-                subscriber.onComplete();
-            } else {
-                subscriber.onError(error);
+            try {
+                if (error == null) {
+                    subscriber.onComplete();
+                } else {
+                    subscriber.onError(error);
+                }
+            } catch (Throwable raised) {
+                Log.warning("stream " + id + ": onError or onComplete of the Subscriber threw", raised);
             }
-        } catch (Throwable raised) {
-            Log.warning("stream " + id + ": onError or onComplete of the Subscriber threw", raised);
         }
     }
 
