@@ -19,6 +19,7 @@ import java.util.NoSuchElementException;
 import java.util.Set;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
@@ -42,6 +43,13 @@ public final class ErrorCodec {
             Map.entry(ConversionException.class, "conversion"),
             Map.entry(NoSuchElementException.class, "no_such_element"));
 
+    /** Creates the error of a family from Python; a {@link PythonException} represents the others. */
+    private static final Map<String, Function<PythonError.Details, Throwable>> ERRORS = Map.of(
+            "null_signal", PythonNullPointerException::new,
+            "illegal_argument", PythonIllegalArgumentException::new,
+            "cancelled", PythonCancellationException::new,
+            "illegal_state", PythonIllegalStateException::new);
+
     private final SentErrors originals;
 
     /** Creates the codec of one bridge. */
@@ -49,11 +57,11 @@ public final class ErrorCodec {
         this.originals = originals;
     }
 
-    /** Encodes an error as the body of an ERROR frame. */
-    public byte[] encode(Throwable error) {
+    /** Encodes an error as the body of an ERROR frame, after {@code headroom} zero bytes. */
+    public byte[] encode(Throwable error, int headroom) {
         ValueBuffer out = new ValueBuffer();
         new ValueEncoder(References.NONE, Conversion.AUTO).encode(toWire(error), out);
-        return out.take();
+        return out.take(headroom, -1);
     }
 
     /** Decodes the body of an ERROR frame. */
@@ -191,7 +199,9 @@ public final class ErrorCodec {
             String type = (String) wire.get(2);
             PythonError.Details details = new PythonError.Details(
                     type, (String) wire.get(3), (String) wire.get(6), originals, owner == 0 ? id : 0);
-            Throwable error = create((List<?>) wire.get(7), details);
+            List<?> families = (List<?>) wire.get(7);
+            Throwable error = ERRORS.getOrDefault(families.isEmpty() ? "" : families.get(0), PythonException::new)
+                    .apply(details);
             error.setStackTrace(stack((List<?>) wire.get(4)));
             if (wire.get(5) != null && depth < MAX_CAUSES) {
                 error.initCause(fromWire(wire.get(5), depth + 1));
@@ -200,19 +210,6 @@ public final class ErrorCodec {
         } catch (ClassCastException | IndexOutOfBoundsException | NullPointerException e) {
             throw new MalformedValueException("a value that is not an error", e);
         }
-    }
-
-    private static Throwable create(List<?> families, PythonError.Details details) {
-        if (families.contains("null_signal")) {
-            return new PythonNullPointerException(details);
-        } else if (families.contains("illegal_argument")) {
-            return new PythonIllegalArgumentException(details);
-        } else if (families.contains("cancelled")) {
-            return new PythonCancellationException(details);
-        } else if (families.contains("illegal_state")) {
-            return new PythonIllegalStateException(details);
-        }
-        return new PythonException(details);
     }
 
     private static StackTraceElement[] stack(List<?> frames) {

@@ -70,7 +70,7 @@ public class ErrorCodecTest {
     @Test
     public void returnedThrowableIsTheSameObject() {
         Throwable original = new IllegalStateException("mine");
-        byte[] body = errors.encode(original);
+        byte[] body = errors.encode(original, 0);
         List<Object> wire =
                 ValueRows.list(((List<?>) new ValueDecoder(new RecordingReferences(), null).decode(body)).toArray());
         assertEquals(wire.get(0), 0L);
@@ -142,7 +142,7 @@ public class ErrorCodecTest {
         StackTraceElement[] stack = new StackTraceElement[5000];
         Arrays.fill(stack, new StackTraceElement("a.B", "c", null, -2));
         one.setStackTrace(stack);
-        byte[] body = errors.encode(one);
+        byte[] body = errors.encode(one, 0);
         assertTrue(body.length < 5 * ErrorCodec.MAX_TEXT, "bytes: " + body.length);
         List<?> wire = (List<?>) new ValueDecoder(new RecordingReferences(), null).decode(body);
         assertTrue(((String) wire.get(3)).startsWith("\\ud800"));
@@ -244,7 +244,7 @@ public class ErrorCodecTest {
 
     @Test(dataProvider = "hostileThrowables")
     public void throwableWithFailingMethodsIsEncoded(String name, Throwable error) {
-        Throwable decoded = errors.decode(errors.encode(error));
+        Throwable decoded = errors.decode(errors.encode(error, 0));
         assertTrue(decoded.getMessage().endsWith("message"), decoded.getMessage());
     }
 

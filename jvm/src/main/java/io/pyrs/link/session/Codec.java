@@ -72,10 +72,7 @@ public final class Codec {
 
     /** Encodes the body of an ERROR after {@link Frames#HEADER} unused bytes for the header. */
     byte[] encodeError(Throwable error) {
-        byte[] body = errors.encode(error);
-        byte[] bytes = new byte[Frames.HEADER + body.length];
-        System.arraycopy(body, 0, bytes, Frames.HEADER, body.length);
-        return bytes;
+        return errors.encode(error, Frames.HEADER);
     }
 
     /** Converts an error to a value that can be encoded. */

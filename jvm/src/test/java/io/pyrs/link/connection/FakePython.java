@@ -94,7 +94,7 @@ final class FakePython implements Closeable {
     }
 
     void sendError(long id, Throwable error) throws IOException {
-        send(Frames.frame(FrameType.ERROR, id, errors.encode(error)));
+        send(Frames.frame(FrameType.ERROR, id, errors.encode(error, 0)));
     }
 
     /** Returns the next frame from Java. */

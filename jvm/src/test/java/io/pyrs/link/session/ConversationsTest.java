@@ -241,7 +241,8 @@ public class ConversationsTest {
                     bytes = Frames.frame(FrameType.COMPLETE, id, Frames.NOTHING);
                     break;
                 default:
-                    bytes = Frames.frame(FrameType.ERROR, id, errors.encode(new IllegalStateException((String) value)));
+                    bytes = Frames.frame(
+                            FrameType.ERROR, id, errors.encode(new IllegalStateException((String) value), 0));
             }
             new FrameDecoder(Frames.MAX_LENGTH).feed(bytes, 0, bytes.length).forEach(direct.session::receive);
         }

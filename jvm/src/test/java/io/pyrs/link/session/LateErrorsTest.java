@@ -69,7 +69,7 @@ public class LateErrorsTest {
         Frame opening = direct.sent.poll();
         subscriber.subscription.request(1);
         receive(direct.session.codec().frame(FrameType.NEXT, opening.id, List.of(1, 2)));
-        byte[] error = new ErrorCodec(new SentErrors()).encode(new IllegalStateException("no disk"));
+        byte[] error = new ErrorCodec(new SentErrors()).encode(new IllegalStateException("no disk"), 0);
         receive(Frames.frame(FrameType.ERROR, opening.id, error));
         assertEquals(logged, List.of());
         return subscriber;
