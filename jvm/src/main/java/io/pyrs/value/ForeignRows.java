@@ -9,6 +9,7 @@ import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicReference;
 
 /** Converters of database rows, and of objects that describe their own fields, to dicts. */
 final class ForeignRows {
@@ -28,7 +29,7 @@ final class ForeignRows {
         Converter columns = GetterConverters.path(ofMetadata, list);
         MethodHandle name = GetterConverters.method(
                 Class.forName("io.r2dbc.spi.ReadableMetadata", false, type.getClassLoader()), "getName");
-        return new RowConverter(
+        return rows(
                 GetterConverters.method(type, metadata),
                 GetterConverters.method(type, "get", int.class),
                 given -> names((Iterable<?>) columns.plain(given), each -> (Object) name.invokeExact(each)));
@@ -38,7 +39,7 @@ final class ForeignRows {
         Class<?> column =
                 Class.forName("com.datastax.oss.driver.api.core.cql.ColumnDefinition", false, type.getClassLoader());
         Converter name = GetterConverters.path(column, "getName.asInternal");
-        return new RowConverter(
+        return rows(
                 GetterConverters.method(type, "getColumnDefinitions"),
                 GetterConverters.method(type, "getObject", int.class),
                 given -> names((Iterable<?>) given, name));
@@ -58,46 +59,23 @@ final class ForeignRows {
     }
 
     /** Converts a row to a dict of column to value. The names are cached by metadata, which many rows share. */
-    private static final class RowConverter implements Converter {
-        private static final class Columns {
-            final WeakReference<Object> metadata;
-            final String[] names;
-
-            Columns(Object metadata, String[] names) {
-                this.metadata = new WeakReference<>(metadata);
-                this.names = names;
-            }
-        }
-
-        private interface Names {
-            String[] of(Object metadata) throws Throwable;
-        }
-
-        private final MethodHandle metadata;
-        private final MethodHandle get;
-        private final Names names;
-        private volatile Columns cached = new Columns(null, null);
-
-        RowConverter(MethodHandle metadata, MethodHandle get, Names names) {
-            this.metadata = metadata;
-            this.get = get;
-            this.names = names;
-        }
-
-        @Override
-        public Object plain(Object row) throws Throwable {
+    private static Converter rows(MethodHandle metadata, MethodHandle get, Converter names) {
+        AtomicReference<Map.Entry<WeakReference<Object>, String[]>> cached =
+                new AtomicReference<>(Map.entry(new WeakReference<>(null), new String[0]));
+        return row -> {
             Object described = (Object) metadata.invokeExact(row);
-            Columns columns = cached;
-            if (columns.metadata.get() != described) {
-                columns = new Columns(described, names.of(described));
-                cached = columns;
+            Map.Entry<WeakReference<Object>, String[]> columns = cached.get();
+            if (columns.getKey().get() != described) {
+                columns = Map.entry(new WeakReference<>(described), (String[]) names.plain(described));
+                cached.set(columns);
             }
-            Map<String, Object> dict = new LinkedHashMap<>(2 * columns.names.length);
-            for (int i = 0; i < columns.names.length; i++) {
-                dict.put(columns.names[i], (Object) get.invokeExact(row, i));
+            String[] keys = columns.getValue();
+            Map<String, Object> dict = new LinkedHashMap<>(2 * keys.length);
+            for (int i = 0; i < keys.length; i++) {
+                dict.put(keys[i], (Object) get.invokeExact(row, i));
             }
             return dict;
-        }
+        };
     }
 
     /** Converts an object of the AWS SDK to a dict of its declared fields, without the unset ones. */
