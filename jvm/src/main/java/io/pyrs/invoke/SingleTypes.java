@@ -39,8 +39,35 @@ public final class SingleTypes {
 
     /** The result of {@link #toFuture}. Its Subscriber is a separate object, so that callers cannot signal it. */
     private static final class ElementFuture extends CompletableFuture<Object> {
-        final Subscriber<Object> subscriber = new ElementSubscriber(this);
         private volatile Subscription subscription;
+
+        final Subscriber<Object> subscriber = new Subscriber<>() {
+            @Override
+            public void onSubscribe(Subscription upstream) {
+                subscription = upstream;
+                if (isDone()) {
+                    upstream.cancel();
+                } else {
+                    upstream.request(1);
+                }
+            }
+
+            @Override
+            public void onNext(Object element) {
+                complete(element);
+                subscription.cancel();
+            }
+
+            @Override
+            public void onError(Throwable error) {
+                completeExceptionally(error);
+            }
+
+            @Override
+            public void onComplete() {
+                complete(null);
+            }
+        };
 
         @Override
         public boolean cancel(boolean mayInterrupt) {
@@ -50,40 +77,6 @@ public final class SingleTypes {
                 upstream.cancel();
             }
             return cancelled;
-        }
-    }
-
-    private static final class ElementSubscriber implements Subscriber<Object> {
-        private final ElementFuture future;
-
-        ElementSubscriber(ElementFuture future) {
-            this.future = future;
-        }
-
-        @Override
-        public void onSubscribe(Subscription subscription) {
-            future.subscription = subscription;
-            if (future.isDone()) {
-                subscription.cancel();
-            } else {
-                subscription.request(1);
-            }
-        }
-
-        @Override
-        public void onNext(Object element) {
-            future.complete(element);
-            future.subscription.cancel();
-        }
-
-        @Override
-        public void onError(Throwable error) {
-            future.completeExceptionally(error);
-        }
-
-        @Override
-        public void onComplete() {
-            future.complete(null);
         }
     }
 }
