@@ -111,9 +111,9 @@ final class Calls {
             } else {
                 result = Invocation.callFunction(target, arguments.toArray());
             }
-            return session.codec().success(id, result);
+            return session.codec().answer(id, true, result);
         } catch (Throwable error) {
-            return session.codec().failure(id, error);
+            return session.codec().answer(id, false, session.codec().wireError(error));
         }
     }
 

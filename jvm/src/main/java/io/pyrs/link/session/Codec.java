@@ -35,17 +35,8 @@ public final class Codec {
         return Frames.frame(type, id, buffer.take());
     }
 
-    /** Encodes the RETURN of a call that succeeded. */
-    OutgoingMessage success(long id, Object result) {
-        return answer(id, true, result);
-    }
-
-    /** Encodes the RETURN of a call that threw. */
-    OutgoingMessage failure(long id, Throwable error) {
-        return answer(id, false, errors.toWire(error));
-    }
-
-    private OutgoingMessage answer(long id, boolean succeeded, Object result) {
+    /** Encodes the RETURN of a call: its result, or its {@link #wireError}. */
+    OutgoingMessage answer(long id, boolean succeeded, Object result) {
         ValueBuffer buffer = new ValueBuffer(256);
         ValueEncoder encoder = new ValueEncoder(handles, Conversion.AUTO);
         encoder.encode(succeeded, buffer);
