@@ -40,25 +40,11 @@ final class OutboundBatches extends Outbox.Source {
         }
     }
 
-    private static final class Batch {
-        final byte[] bytes;
-        final ByteBuffer tail;
-        final SentReferences references;
-        final int elements;
-
-        Batch(byte[] bytes, ByteBuffer tail, SentReferences references, int elements) {
-            this.bytes = bytes;
-            this.tail = tail;
-            this.references = references;
-            this.elements = elements;
-        }
-    }
-
     private final OutboundStream stream;
     private final Session session;
     private final ValueEncoder encoder;
     private final ValueBuffer buffer = new ValueBuffer(256, Frames.MAX_BODY);
-    private final Queue<Batch> sealed = new ConcurrentLinkedQueue<>();
+    private final Queue<OutgoingMessage> sealed = new ConcurrentLinkedQueue<>();
     private int gate;
     private volatile boolean writerWaits;
     private int count;
@@ -139,7 +125,10 @@ final class OutboundBatches extends Outbox.Source {
             session.dropped(elements);
             throw error;
         }
-        sealed.add(new Batch(bytes, tail, encoder.takeReferences(), elements));
+        SentReferences references = encoder.takeReferences();
+        FrameType type = references.containsPeerObjects() ? FrameType.NEXT_HOME : FrameType.NEXT;
+        sealed.add(new OutgoingMessage(type, stream.id(), bytes, tail, references)
+                .whenWritten(() -> session.countOut(elements)));
     }
 
     // Called by the writer.
@@ -159,16 +148,14 @@ final class OutboundBatches extends Outbox.Source {
         }
         // Read before the buffers, so that a terminal signal follows all elements emitted before it.
         byte[] terminal = stream.terminal();
-        Batch batch;
+        OutgoingMessage batch;
         try {
             batch = nextBatch();
         } catch (OutOfMemoryError error) {
             return true; // the stream has a new terminal signal
         }
         if (batch != null) {
-            session.countOut(batch.elements);
-            FrameType type = batch.references.containsPeerObjects() ? FrameType.NEXT_HOME : FrameType.NEXT;
-            write(outbox, new OutgoingMessage(type, stream.id(), batch.bytes, batch.tail, batch.references));
+            write(outbox, batch);
             return true;
         }
         if (terminal == null || blocked || !stream.claimTerminal()) {
@@ -189,8 +176,8 @@ final class OutboundBatches extends Outbox.Source {
         }
     }
 
-    private Batch nextBatch() {
-        Batch batch = sealed.poll();
+    private OutgoingMessage nextBatch() {
+        OutgoingMessage batch = sealed.poll();
         blocked = batch == null && !enterAsWriter();
         if (batch == null && !blocked) {
             try {
@@ -225,9 +212,9 @@ final class OutboundBatches extends Outbox.Source {
     /** Drops all batches, and reverts their exports. */
     void discard() {
         try {
-            Batch batch;
+            OutgoingMessage batch;
             while ((batch = nextBatch()) != null) {
-                batch.references.discard(session.handles());
+                batch.discard(session.handles());
             }
         } catch (OutOfMemoryError error) {
             Log.debug("the elements of a cancelled stream did not fit in memory, and are dropped", error);

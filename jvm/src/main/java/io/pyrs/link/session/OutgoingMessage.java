@@ -42,6 +42,11 @@ final class OutgoingMessage extends Outbox.Source {
         return this;
     }
 
+    /** Reverts the exports of a message that is not sent. */
+    void discard(Handles handles) {
+        references.discard(handles);
+    }
+
     @Override
     boolean take(Outbox outbox) {
         if (references == null) {
