@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Event
 
 import pytest
 
 from pyrs.errors import JvmUnavailable, VersionMismatch
-from pyrs.jvm.gateways import loading
 from pyrs.jvm.gateways.jars import Jars
 from pyrs.jvm.gateways.loading import LOADER_PROPERTY, load_entry
 from tests.forking import status_of_a_child
@@ -33,7 +31,7 @@ FALLBACK = "reactive-streams-1.0.4.jar"
 
 
 def test_a_fork_while_the_jvm_starts_does_not_block_the_child(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thread of the parent holds the lock, and does not exist in the child."""
+    """A thread of the parent holds a lock, and does not exist in the child."""
     jpype = pytest.importorskip("pyrs.jvm.gateways.jpype")
     monkeypatch.setattr(jpype.jpype, "isJVMStarted", lambda: False)  # another test may have started a JVM
 
@@ -42,31 +40,38 @@ def test_a_fork_while_the_jvm_starts_does_not_block_the_child(monkeypatch: pytes
             jpype.running_gateway()
         return True
 
-    assert status_of_a_child_while_locked(jpype._starting, answers) == 0
+    def starts(stay: Callable[[], None]) -> None:
+        with jpype._starting:
+            stay()
+
+    assert status_of_a_child_while(starts, answers) == 0
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_fork_while_the_jar_is_loaded_does_not_block_the_child() -> None:
-    def loads() -> bool:
+    def loads(before_put: Callable[[], None] = lambda: None) -> bool:
         java = FakeJava(Loader(JPYPE_LOADER, Loader()))
+        java.before_put = before_put
         load(java)
         return LOADER_PROPERTY in java.properties
 
-    assert status_of_a_child_while_locked(loading._lock, loads) == 0
+    assert status_of_a_child_while(loads, loads) == 0
 
 
-def status_of_a_child_while_locked(lock: AbstractContextManager[object], work: Callable[[], bool]) -> int:
-    """Fork while a thread holds a lock, and return the status of the child."""
-    locked, forked = Event(), Event()
+def status_of_a_child_while(busy: Callable[[Callable[[], None]], object], work: Callable[[], bool]) -> int:
+    """Fork while a thread is inside ``busy``, and return the status of the child.
 
-    def hold() -> None:
-        with lock:
-            locked.set()
-            forked.wait(DEADLINE)
+    ``busy`` calls its argument, which returns after the fork.
+    """
+    inside, forked = Event(), Event()
 
-    with on_threads(hold):
-        assert locked.wait(DEADLINE)
+    def stay() -> None:
+        inside.set()
+        forked.wait(DEADLINE)
+
+    with on_threads(lambda: busy(stay)):
+        assert inside.wait(DEADLINE)
         try:
             return status_of_a_child(work)
         finally:

@@ -7,8 +7,6 @@ system property ``io.pyrs.loader``, so that other bridges and other Python proce
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,17 +19,6 @@ LOADER_PROPERTY = "io.pyrs.loader"
 _PUBLISHER = "org.reactivestreams.Publisher"
 _SPARK_LOADER = "org.apache.spark.util.MutableURLClassLoader"
 _JPYPE_LOADER = "org.jpype.JPypeClassLoader"
-_lock = threading.Lock()
-
-
-def _after_fork() -> None:
-    """Replace the lock: a thread of the parent may hold it while it opens a bridge."""
-    global _lock
-    _lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 
 def load_entry(java: Java, jars: Jars, version: str) -> object:
@@ -42,9 +29,7 @@ def load_entry(java: Java, jars: Jars, version: str) -> object:
         VersionMismatch: the JVM has another version of the jar.
     """
     check_java(str(java.static("java.lang.System", "getProperty", "java.specification.version")))
-    with _lock:
-        loader = _loader(java, jars)
-    entry_class = java.call(loader, "loadClass", ENTRY)
+    entry_class = java.call(_loader(java, jars), "loadClass", ENTRY)
     constructor = java.call(entry_class, "getConstructor", java.array("java.lang.Class", ()))
     entry = java.call(constructor, "newInstance", java.array("java.lang.Object", ()))
     check_version(str(java.call(entry, "version")), version)
@@ -56,7 +41,8 @@ def _loader(java: Java, jars: Jars) -> object:
     known = java.call(properties, "get", LOADER_PROPERTY)
     if known is None:
         found = _find_loader(java, jars)
-        # Another process may have stored a loader before this one. Then all processes use that loader.
+        # Another process or thread may have stored a loader before this one. Then all use that loader. A jar that both
+        # have added to the same loader is searched once.
         known = java.call(properties, "putIfAbsent", LOADER_PROPERTY, found)
         if known is None:
             return found
