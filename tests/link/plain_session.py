@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,9 +11,18 @@ import msgpack
 
 from pyrs.jvm.buffers import Buffers
 from pyrs.jvm.codec import LinkReferences
-from pyrs.jvm.link.frames import CREDIT, Frame, FrameDecoder, FrameType
+from pyrs.jvm.link.frames import CREDIT, Frame, FrameDecoder, FrameType, Message
 from pyrs.jvm.link.session import Session
 from pyrs.testing import TestSubscriber
+
+
+def frames_of(message: Message) -> Iterator[bytes]:
+    """Take the frames of a message."""
+    buffers, more = message.take()
+    while more:
+        assert isinstance(buffers, list)
+        yield b"".join(buffers)
+        buffers, more = message.take()
 
 
 class PlainEncoder:

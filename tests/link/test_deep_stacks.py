@@ -16,8 +16,7 @@ import pyrs
 from pyrs.api import Subscription
 from pyrs.jvm.link.batches import Batches
 from pyrs.jvm.link.connection import LinkConnection
-from pyrs.jvm.link.frames import CREDIT, Fragments, Frame, FrameDecoder, FrameType, frame
-from pyrs.jvm.link.outbox import Message
+from pyrs.jvm.link.frames import CREDIT, Frame, FrameDecoder, FrameType, Message, frame
 from tests.waiting import DEADLINE, recording
 
 DEPTHS = 60
@@ -174,7 +173,7 @@ def test_frames_of_a_failed_write_are_counted_once_and_wake_the_writer() -> None
     session = Refusing()
     answered: list[None] = []
     session.outbox.control(frame(FrameType.CANCEL, 1))
-    session.outbox.ready(Message(Fragments(FrameType.RETURN, 2, b"r"), [], lambda: answered.append(None)))
+    session.outbox.ready(Message(FrameType.RETURN, 2, b"r", written=lambda: answered.append(None)))
     with pytest.raises(RecursionError):
         session.outbox.write()
     assert session.woken == [None]
@@ -188,7 +187,7 @@ def test_count_of_frames_is_unchanged_while_a_write_blocks() -> None:
     session = RawSession()
     counts: list[int] = []
     session.outbox._send = lambda data: counts.append(session.outbox.frames_out)
-    session.outbox.ready(Message(Fragments(FrameType.RETURN, 2, b"r"), [], lambda: None))
+    session.outbox.ready(Message(FrameType.RETURN, 2, b"r"))
     session.outbox.write()
     assert counts and counts == sorted(counts) and counts[0] == 0
 
@@ -215,7 +214,7 @@ def test_answer_of_a_failed_write_is_counted_once() -> None:
     session = Refusing()
     session.refusals = 0
     answered: list[None] = []
-    session.outbox.ready(Message(Fragments(FrameType.RETURN, 2, b"r"), [], lambda: answered.append(None)))
+    session.outbox.ready(Message(FrameType.RETURN, 2, b"r", written=lambda: answered.append(None)))
     session.outbox._round()  # the fragment
     session.outbox.control(frame(FrameType.CANCEL, 1))
     session.refusals = 1

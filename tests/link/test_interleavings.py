@@ -490,7 +490,7 @@ def test_a_cancelled_stream_releases_references_of_a_partly_written_element() ->
         session._tasks.popleft()()
     _, more = stream.take()
     assert more, "the first fragment contains the whole element"
-    carried = [weakref.ref(each) for each in stream._large_references]
+    carried = [weakref.ref(each) for each in stream._large._carried]
     assert carried and carried[0]() is not None
     session.receive(Frame(FrameType.CANCEL, 2, b""))
     session.run()
@@ -507,7 +507,7 @@ def test_an_idle_stream_releases_references_of_a_written_large_element() -> None
     session.receive(Frame(FrameType.REQUEST, 2, CREDIT.pack(1)))
     session.run()
     stream: Any = session.streams[2]
-    assert not stream._large_references, "the references are kept until the next element"
+    assert stream._large is None, "the references are kept until the next element"
     assert [each.type for each in session.sent] == [FrameType.NEXT_HOME, FrameType.RELEASE]
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pyarrow
 import pytest
-from plain_session import PlainEncoder
+from plain_session import PlainEncoder, frames_of
 
 from pyrs.errors import ProtocolError
 from pyrs.jvm.buffers import Buffers
 from pyrs.jvm.link import frames
 from pyrs.jvm.link.batches import Batches
-from pyrs.jvm.link.frames import HEADER, MAX_FRAGMENT, MORE, Fragments, Frame, FrameDecoder, FrameType, frame
+from pyrs.jvm.link.frames import HEADER, MAX_FRAGMENT, MORE, Frame, FrameDecoder, FrameType, Message, frame
 from pyrs.jvm.values.references import ARROW
 
 SIZE = 5 * MAX_FRAGMENT + 1_000
@@ -44,7 +44,7 @@ def received(data: bytes, step: int) -> list[Frame]:
 def test_an_announced_message_is_joined_from_reads_of_any_size(step: int) -> None:
     body = extension(SIZE, content())
     buffers = Buffers([body[1:7], content()[:70_000], content()[70_000:]])
-    sent = [b"".join(each) for each in Fragments(FrameType.NEXT, 3, buffers, body[:1])]
+    sent = [*frames_of(Message(FrameType.NEXT, 3, buffers, body[:1]))]
     assert [len(each) - HEADER.size for each in sent] == [MAX_FRAGMENT] * 5 + [1_007]
     cancel = frame(FrameType.CANCEL, 5)
     data = b"".join(each + cancel for each in sent) + b"".join(sent)
@@ -59,7 +59,7 @@ def test_two_announced_messages_may_interleave() -> None:
     sent = []
     for stream in (3, 5):
         buffers = Buffers([extension(SIZE, content())[1:]])
-        sent.append([b"".join(each) for each in Fragments(FrameType.NEXT, stream, buffers, b"\x91")])
+        sent.append([*frames_of(Message(FrameType.NEXT, stream, buffers, b"\x91"))])
     data = b"".join(part for pair in zip(*sent, strict=True) for part in pair)
     assert [(each.id, len(each.body)) for each in received(data, 100_000)] == [(3, SIZE + 7), (5, SIZE + 7)]
 

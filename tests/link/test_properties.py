@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_session import frames_of
 
 from pyrs.errors import ProtocolError
-from pyrs.jvm.link.frames import Fragments, FrameDecoder, FrameType
+from pyrs.jvm.link.frames import FrameDecoder, FrameType, Message
 from pyrs.jvm.link.window import Window
 
 MESSAGES = st.lists(
@@ -24,7 +25,7 @@ MESSAGES = st.lists(
 def test_messages_are_independent_of_the_sizes_of_reads(
     messages: list[tuple[int, int, bytes]], cuts: list[int]
 ) -> None:
-    data = b"".join(buffer for message in messages for buffers in Fragments(*message) for buffer in buffers)
+    data = b"".join(part for message in messages for part in frames_of(Message(*message)))
     decoder = FrameDecoder()
     arrived = []
     start = turn = 0

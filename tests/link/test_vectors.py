@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plain_session import PlainSession
+from plain_session import PlainSession, frames_of
 
 from pyrs.api import Publisher, Subscriber, Subscription
 from pyrs.errors import ProtocolError
 from pyrs.jvm import register_context
-from pyrs.jvm.link.frames import MORE, Fragments, FrameDecoder, frame
+from pyrs.jvm.link.frames import MORE, FrameDecoder, Message, frame
 from pyrs.jvm.link.handshake import proof
 from pyrs.jvm.link.window import Window
 
@@ -61,7 +61,7 @@ def test_frames_are_decoded_as_recorded(vector: dict[str, Any], cut: int) -> Non
 def test_a_body_of_any_size_crosses_in_fragments(size: int) -> None:
     body = bytes(i % 251 for i in range(size))
     decoder = FrameDecoder()
-    cut = [b"".join(buffers) for buffers in Fragments(7, 3, body)]
+    cut = [*frames_of(Message(7, 3, body))]
     assert len(cut) == max(1, -(-size // 65_536))
     messages = [message for part in cut for message in decoder.feed(part)]
     assert [(7, 3, body)] == [tuple(message) for message in messages]

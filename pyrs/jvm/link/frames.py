@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
 from pyrs.errors import ProtocolError
-from pyrs.jvm.buffers import Buffer, Buffers, take
+from pyrs.jvm.buffers import Buffer, Buffers, FrameBytes, take
 from pyrs.jvm.limits import LIMITS
 
 _ARRAY_OF_ONE = 0x91
@@ -127,44 +127,60 @@ class Frame(NamedTuple):
 
 
 def frame(kind: int, identifier: int = 0, body: bytes = b"") -> bytes:
-    """Return one frame. ``Fragments`` splits a body that does not fit into it."""
+    """Return one frame. ``Message`` splits a body that does not fit into it."""
     return HEADER.pack(_ID_AND_TYPE + len(body), kind, identifier) + body
 
 
-class Fragments(Iterator[list[Buffer]]):
+class Message:
     """The frames of one message: fragments if its body is too large for one frame.
 
-    Each frame is created when it is taken, as a list of buffers, which the writer joins. All frames at once would be
-    another copy of a large body.
+    They take turns with the frames of other sources of the ``Outbox``. Each frame is created when it is taken, as a
+    list of buffers, which the writer joins. All frames at once would be another copy of a large body.
 
     Args:
         prefix: bytes in front of ``body``.
+        carried: the references in the message.
+        written: called after the last frame was written.
     """
 
-    __slots__ = ("_identifier", "_kind", "_left", "_most", "_parts")
+    __slots__ = ("_carried", "_identifier", "_kind", "_left", "_most", "_parts", "_written", "queued")
 
-    def __init__(self, kind: int, identifier: int, body: bytes | Buffers, prefix: bytes = b"") -> None:
+    def __init__(
+        self,
+        kind: int,
+        identifier: int,
+        body: bytes | Buffers,
+        prefix: bytes = b"",
+        *,
+        carried: Sequence[object] = (),
+        written: Callable[[], object] = lambda: None,
+    ) -> None:
         self._kind = kind
         self._identifier = identifier
         self._most = MAX_FRAGMENT if isinstance(body, Buffers) else MAX_BODY
         self._parts: deque[Buffer] = deque(body.parts if isinstance(body, Buffers) else [memoryview(body)])
         self._parts.appendleft(prefix)
         self._left = len(prefix) + len(body)
+        self._carried = carried
+        self._written = written
+        self.queued = False
 
-    def __bool__(self) -> bool:
-        """Return True if frames are left."""
-        return bool(self._parts)
+    def take(self) -> tuple[FrameBytes, bool]:
+        """Return the next frame.
 
-    def __next__(self) -> list[Buffer]:
+        The last frame is followed by one more turn, because the references are held until it is written.
+        """
         if not self._parts:
-            raise StopIteration
+            self._carried = ()
+            self._written()
+            return b"", False
         size = min(self._left, self._most)
         buffers = take(self._parts, size)
         self._left -= size
         if not self._left:
             self._parts.clear()  # only an empty body is left
         kind = self._kind | MORE if self._left else self._kind
-        return [HEADER.pack(_ID_AND_TYPE + size, kind, self._identifier), *buffers]
+        return [HEADER.pack(_ID_AND_TYPE + size, kind, self._identifier), *buffers], True
 
 
 def batch_size(body: Body) -> int:

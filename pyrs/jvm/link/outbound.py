@@ -19,7 +19,7 @@ from pyrs.api import Subscriber, Subscription
 from pyrs.errors import ConcurrentSignals, ConversionError, DemandExceeded, NullSignal
 from pyrs.jvm.buffers import FrameBytes
 from pyrs.jvm.link.batches import MAX_ELEMENTS, Batches
-from pyrs.jvm.link.frames import MAX_BODY, MAX_MESSAGE, Fragments, FrameType, array_header, frame
+from pyrs.jvm.link.frames import MAX_BODY, MAX_MESSAGE, FrameType, Message, array_header, frame
 from pyrs.jvm.link.host import StreamHost, report_late, run_in
 
 _log = logging.getLogger("pyrs.jvm")
@@ -49,8 +49,7 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
         self._batches = Batches(session.codec.encoder())
         self._gate = threading.Lock()
         self._credited = 0  # the sum of all REQUESTs
-        self._large: Fragments | None = None
-        self._large_references: list[object] = []  # kept alive until the elements in ``_large`` are written
+        self._large: Message | None = None
         self._granted = 0
         self.emitted = 0
         self._chunk = 1  # the number of elements to pull from an iterator before a write
@@ -313,13 +312,11 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
 
     def take(self) -> tuple[FrameBytes, bool]:
         """Return the next frame of this stream, and whether more follow."""
-        if self._large:
-            return next(self._large), bool(
-                self._large or self._large_references or self._batches or self._terminal is not None
-            )
-        # The references are held for one turn more than there are fragments: before the last fragment is written, no
-        # RELEASE may be sent for them.
-        self._large_references = []
+        if self._large is not None:
+            part, more = self._large.take()
+            if more:
+                return part, True
+            self._large = None
         if self._cancelled or self._sent_terminal:
             self._discard()
             self._session.streams.pop(self.id, None)
@@ -333,12 +330,10 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
             if size > MAX_MESSAGE:
                 return self._refuse(size)
             self._session.elements_out += batch.size
-            more = bool(self._batches) or terminal is not None
             if isinstance(elements, bytes) and size <= MAX_BODY:
-                return frame(kind, self.id, header + elements), more
-            self._large = Fragments(kind, self.id, elements, header)
-            self._large_references = batch.carried
-            return next(self._large), bool(self._large) or more
+                return frame(kind, self.id, header + elements), bool(self._batches) or terminal is not None
+            self._large = Message(kind, self.id, elements, header, carried=batch.carried)
+            return self._large.take()
         if terminal is None:
             return b"", False
         return self._last(terminal)
@@ -371,15 +366,11 @@ class OutboundStream(DrainLoop, IteratorConsumer[Any], Subscriber[Any]):
 
     def _last(self, terminal: bytes) -> tuple[FrameBytes, bool]:
         """Return the first frame of the terminal signal, and whether more follow."""
-        first: FrameBytes
-        if terminal:
-            fragments = Fragments(FrameType.ERROR, self.id, terminal)
-            first, self._large = next(fragments), fragments
-        else:
-            first = frame(FrameType.COMPLETE, self.id)
-        self._sent_terminal = True
+        error = Message(FrameType.ERROR, self.id, terminal) if terminal else None
+        first = (frame(FrameType.COMPLETE, self.id), False) if error is None else error.take()
+        self._large, self._sent_terminal = error, True  # not before the calls, which may raise a RecursionError
         self._session.streams.pop(self.id, None)
-        return first, bool(self._large)
+        return first
 
     @property
     def unused_credit(self) -> int:

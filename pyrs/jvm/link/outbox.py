@@ -16,7 +16,7 @@ from typing import Protocol
 
 from pyrs.jvm.buffers import Buffer, FrameBytes
 from pyrs.jvm.limits import LIMITS
-from pyrs.jvm.link.frames import MAX_BODY, Fragments
+from pyrs.jvm.link.frames import MAX_BODY
 
 _MAIN = threading.main_thread().ident
 _WRITE_AT_ONCE = 4 * MAX_BODY
@@ -196,29 +196,3 @@ class Outbox:
         self._control.clear()
         self._ready.clear()
         self.polled.clear()
-
-
-class Message:
-    """A CALL or RETURN with its references. Its fragments take turns with streams."""
-
-    __slots__ = ("_carried", "_fragments", "_written", "queued")
-
-    def __init__(
-        self, fragments: Fragments, carried: list[object], written: Callable[[], object] = lambda: None
-    ) -> None:
-        self._fragments = fragments
-        self._carried = carried
-        self._written = written
-        self.queued = False
-
-    def take(self) -> tuple[FrameBytes, bool]:
-        """Return the next fragment.
-
-        The last fragment is followed by one more turn, because the references are held until it is written.
-        """
-        part = next(self._fragments, None)
-        if part is None:
-            self._carried = []
-            self._written()
-            return b"", False
-        return part, True

@@ -29,10 +29,10 @@ from pyrs.jvm.link.frames import (
     MAX_MESSAGE,
     RELEASED,
     Body,
-    Fragments,
     Frame,
     FrameType,
     GoAway,
+    Message,
     batch_size,
     frame,
 )
@@ -40,7 +40,7 @@ from pyrs.jvm.link.handles import MissingHandle
 from pyrs.jvm.link.host import StreamHost
 from pyrs.jvm.link.inbound import InboundStream
 from pyrs.jvm.link.outbound import OutboundStream
-from pyrs.jvm.link.outbox import Message, on_event_loop
+from pyrs.jvm.link.outbox import on_event_loop
 from pyrs.jvm.link.window import DEFAULT_MAX_PREFETCH, prefetch
 from pyrs.jvm.placeholders import DeferredEntries, restored
 
@@ -449,7 +449,7 @@ class Session(StreamHost):
         try:
             self._calls[identifier] = answer
             body, carried = self._encode_message([handle, list(arguments)])
-            self.outbox.ready(Message(Fragments(FrameType.CALL, identifier, body), carried))
+            self.outbox.ready(Message(FrameType.CALL, identifier, body, carried=carried))
             self.outbox.flush()
             if not self.open:  # ``lost`` may have read the table before
                 raise self.new_end_error()
@@ -502,8 +502,8 @@ class Session(StreamHost):
                 body, carried = self._encode_message([True, result])
             except BaseException as error:
                 body, carried = self.codec.encode_failure(error), []
-            fragments = Fragments(FrameType.RETURN, identifier, body)
-            self.outbox.ready(Message(fragments, carried, partial(self._answered, size)))
+            written = partial(self._answered, size)
+            self.outbox.ready(Message(FrameType.RETURN, identifier, body, carried=carried, written=written))
             self.outbox.flush()
 
         self.execute(answer)
