@@ -59,7 +59,7 @@ public final class Families {
                 : new BothFamiliesSubscription(subscription::request, subscription::cancel, subscription);
     }
 
-    private static final class BothFamiliesSubscription implements Subscription, Flow.Subscription {
+    static final class BothFamiliesSubscription implements Subscription, Flow.Subscription {
         private final LongConsumer request;
         private final Runnable cancel;
         private final Object adapted;

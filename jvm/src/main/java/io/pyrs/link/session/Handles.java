@@ -144,12 +144,12 @@ public final class Handles implements References {
     }
 
     @Override
-    public synchronized Object local(long handle) {
-        Owned owned = table.find(handle);
-        if (owned == null) {
+    public Object local(long handle) {
+        Object target = find(handle);
+        if (target == null) {
             throw missing(handle);
         }
-        return owned.target;
+        return target;
     }
 
     /** Like {@link #local}, but returns null for an unknown handle. */

@@ -23,13 +23,7 @@ import org.reactivestreams.Subscription;
  */
 public final class OutboundStream extends DrainLoop implements Subscriber<Object>, Flow.Subscriber<Object> {
     static final byte[] COMPLETE = {};
-    private static final Subscription DONE = new Subscription() {
-        @Override
-        public void request(long n) {}
-
-        @Override
-        public void cancel() {}
-    };
+    private static final Subscription DONE = new Families.BothFamiliesSubscription(n -> {}, () -> {}, "done");
 
     private final long id;
     private final Session session;

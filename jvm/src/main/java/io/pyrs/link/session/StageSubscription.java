@@ -56,9 +56,7 @@ final class StageSubscription implements Subscription, BiConsumer<Object, Throwa
             }
             target = end();
         }
-        if (target != null) {
-            complete(target, value);
-        }
+        complete(target, value);
     }
 
     private static void complete(OutboundStream target, Object value) {
