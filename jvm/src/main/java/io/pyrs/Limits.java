@@ -18,7 +18,6 @@ public final class Limits {
 
     private Limits() {}
 
-    /** Returns the limit with this name. */
     public static int of(String name) {
         return Integer.parseInt(LIMITS.getProperty(name));
     }

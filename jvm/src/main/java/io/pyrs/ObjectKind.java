@@ -32,7 +32,6 @@ public enum ObjectKind {
     /** Cached by class, since the kind is needed for each element that is a reference. */
     private static final ClassValue<ObjectKind> BY_CLASS = Classes.cached(ObjectKind::ofClass);
 
-    /** Returns the kind of an object. */
     public static ObjectKind of(Object value) {
         return value == null ? OBJECT : BY_CLASS.get(value.getClass());
     }
@@ -63,7 +62,6 @@ public enum ObjectKind {
         return isCode(code) ? KINDS[code] : OBJECT;
     }
 
-    /** Returns whether a kind has this code. */
     public static boolean isCode(int code) {
         return code >= 0 && code < KINDS.length;
     }

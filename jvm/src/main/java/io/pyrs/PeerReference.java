@@ -20,7 +20,6 @@ public final class PeerReference {
         this.handle = handle;
     }
 
-    /** Returns the kind of the object. */
     public ObjectKind kind() {
         return kind;
     }

@@ -12,7 +12,6 @@ import java.util.Objects;
  * frames as the stack trace, and the cause.
  */
 public interface PythonError {
-    /** Returns the data of the exception. */
     Details details();
 
     /** Returns the qualified class name, such as "json.decoder.JSONDecodeError"; a built-in has no module prefix. */

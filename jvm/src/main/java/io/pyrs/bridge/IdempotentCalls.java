@@ -109,7 +109,6 @@ final class IdempotentCalls {
         }
     }
 
-    /** Returns the number of kept results. */
     int size() {
         synchronized (results) {
             return results.size();

@@ -78,7 +78,6 @@ public final class Invocation {
         }
     }
 
-    /** Returns the value of a public static field. */
     public static Object field(Class<?> type, String name) throws ReflectiveOperationException {
         Field field = type.getField(name);
         if (!Modifier.isStatic(field.getModifiers())) {

@@ -24,7 +24,6 @@ import org.reactivestreams.Publisher;
 public final class PythonStage extends PythonFunction {
     private final StreamOptions options;
 
-    /** Creates the handler of an object of the interface {@code type}. */
     public PythonStage(Session session, PeerReference reference, Class<?> type, StreamOptions options) {
         super(session, reference, type);
         Method method = Invocation.singleMethod(type);

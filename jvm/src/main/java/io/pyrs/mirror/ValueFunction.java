@@ -12,7 +12,6 @@ import java.lang.reflect.Method;
 public final class ValueFunction extends FunctionalInterfaceHandler {
     private final Conversion conversion;
 
-    /** Creates the handler of an object of the interface {@code type}. */
     public ValueFunction(Class<?> type, Conversion conversion) {
         super(type);
         Method method = Invocation.singleMethod(type);

@@ -52,7 +52,6 @@ public final class ErrorCodec {
 
     private final SentErrors originals;
 
-    /** Creates the codec of one bridge. */
     public ErrorCodec(SentErrors originals) {
         this.originals = originals;
     }

@@ -19,7 +19,6 @@ final class ForeignWriters {
         Object plain(Object value) throws Throwable;
     }
 
-    /** Creates the converter of a class. */
     interface ConverterFactory {
         Converter create(Class<?> type) throws ReflectiveOperationException;
     }

@@ -38,7 +38,6 @@ public final class SentErrors {
         ids.clear();
     }
 
-    /** Returns how many errors are kept. */
     public synchronized int size() {
         return byId.size();
     }

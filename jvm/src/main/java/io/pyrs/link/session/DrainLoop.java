@@ -17,7 +17,6 @@ abstract class DrainLoop implements Runnable {
         this.executor = executor;
     }
 
-    /** Processes the pending work. */
     abstract void drain();
 
     /** Ends the stream after {@link #drain} threw, because of an internal error or a misbehaving object of the user. */

@@ -311,7 +311,6 @@ public final class Handles implements References {
         pendingCount = pendingReleases.position() / ENTRY;
     }
 
-    /** Returns the number of recorded entries. */
     public int pendingReleases() {
         return pendingCount;
     }

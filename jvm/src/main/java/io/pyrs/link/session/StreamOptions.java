@@ -42,7 +42,6 @@ public final class StreamOptions {
         return new StreamOptions(options, elementType, recorder);
     }
 
-    /** Returns whether there are no options. */
     public boolean isDefault() {
         return this == DEFAULT;
     }
@@ -65,7 +64,6 @@ public final class StreamOptions {
         return Conversion.of(options.get("convert"));
     }
 
-    /** Returns whether an element type was given. */
     boolean hasElementType() {
         return elementType != ElementType.ANY;
     }
