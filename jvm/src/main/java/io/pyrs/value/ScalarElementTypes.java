@@ -19,7 +19,8 @@ final class ScalarElementTypes {
     private static final Map<String, ElementType> TYPES = new HashMap<>();
 
     static {
-        for (Class<?> each : List.of(Long.class, Integer.class, Short.class, Byte.class)) {
+        add(Long.class, value -> null);
+        for (Class<?> each : List.of(Integer.class, Short.class, Byte.class)) {
             add(each, value -> value instanceof Long ? ElementType.narrow((Long) value, each) : null);
         }
         add(Double.class, ScalarElementTypes::toDouble);

@@ -119,6 +119,7 @@ public class ElementTypeTest {
     @DataProvider
     public Object[][] returning() {
         return new Object[][] {
+            {"java.lang.Long", 1_000L}, // beyond the cache of Long.valueOf
             {"java.lang.Integer", 7},
             {"int", 7},
             {"java.lang.Float", 0.5f},
@@ -127,6 +128,7 @@ public class ElementTypeTest {
             {"java.util.Optional", Optional.of(1)},
             {"long[]", new long[] {1}},
             {"java.util.List<java.lang.Integer>", List.of(1)},
+            {"java.util.List<java.lang.Long>", List.of(1_000L)},
             {"java.util.Collection<java.lang.Integer>", new ArrayDeque<>(List.of(1, 1))},
             {"java.util.Set<java.lang.Short>", Set.of((short) 1)},
         };
