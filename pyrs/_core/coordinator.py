@@ -280,8 +280,10 @@ class TurnTaker(Coordinator[R]):
     With ``_turns``, ``_advance`` sets ``_more`` and returns after ``TURN`` elements. The next task emits the rest.
     """
 
-    _turns: bool
-    _more = False
+    def __init__(self, subscriber: Subscriber[R], operator: Operator[Any], execute: Execute | None = None) -> None:
+        super().__init__(subscriber, operator, execute)
+        self._turns = execute is not None
+        self._more = False
 
     def _has_work(self) -> bool:
         return self._again and not self._more

@@ -67,7 +67,6 @@ class Crossing(TurnTaker[Any]):
         execute: Execute | None = None,
     ) -> None:
         super().__init__(subscriber, operator, execute)
-        self._turns = execute is not None
         self._input = _CrossingInput(self, prefetch, refill_at=refill_at)
         self._prefetch = self._input.prefetch
         self._refilled_by = 0  # the draining thread while it refills, else 0
