@@ -527,3 +527,17 @@ def test_request_reaches_a_source_that_pushes_during_subscribe(build: Any) -> No
     finally:
         stop.set()
         assert scheduler.close()
+
+
+@pytest.mark.parametrize("build", [lambda s: s, lambda s: s.filter(lambda n: True), lambda s: s.limit_rate(4)])
+def test_demand_of_on_next_reaches_a_source_that_pushes_after_subscribe(build: Any) -> None:
+    """The scheduler is busy: the next push would find no demand, and fail the stream."""
+    scheduler = schedulers.VirtualTime()
+    emitters: list[Any] = []
+    subscriber: TestSubscriber[int] = TestSubscriber(1, on_element=lambda subscriber, element: subscriber.request(1))
+    build(pyrs.create(emitters.append, overflow="error", capacity=1)).subscribe_on(scheduler).subscribe(subscriber)
+    scheduler.advance_by(0)
+    for number in range(20):
+        emitters[0].next(number)
+    emitters[0].complete()
+    assert subscriber.await_complete() == list(range(20))
