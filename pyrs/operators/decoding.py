@@ -198,6 +198,8 @@ class _SplitLinesRun(TailRun):
 
     def _work(self) -> None:
         super()._work()
+        if self._tail:  # the common case needs no lock
+            return
         with self._lock:
             if self._tail or self._over or self._source_ended:
                 return

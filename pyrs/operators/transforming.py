@@ -93,6 +93,7 @@ class _ScanFromRun(TailRun):
         self._value = value
         self._begun = False  # on_subscribe has returned
         self._started = False  # the initial value was emitted
+        self._passes = False  # all demand before was requested upstream, and later requests pass this run
         self._requested_upstream = 0
 
     def begin(self) -> None:
@@ -113,11 +114,14 @@ class _ScanFromRun(TailRun):
     def on_error(self, error: BaseException) -> None:
         self.end_with(error=error)
 
-    def request_more(self, n: int) -> None:
-        if self._started:
-            self._after_drain()
+    def request(self, n: int) -> None:
+        if self._passes:
+            self.request_upstream(n)
         else:
-            self.wake_here()
+            super().request(n)
+
+    def request_more(self, n: int) -> None:
+        self.wake_here()
 
     def _work(self) -> None:
         if not (self._begun or self._source_ended):  # the second: no begin() follows if an earlier stage has ended
@@ -133,8 +137,8 @@ class _ScanFromRun(TailRun):
     def _after_drain(self) -> None:
         """Request what the initial value has not served."""
         with self._lock:
-            forwards = self._started and not (self._over or self._source_ended)
-            n = self._requested - self._emitted - self._requested_upstream if forwards else 0
+            self._passes = self._started and not (self._over or self._source_ended)
+            n = self._requested - self._emitted - self._requested_upstream if self._passes else 0
             self._requested_upstream += n
         if n:
             self.request_upstream(n)
