@@ -39,7 +39,9 @@ class _Counted(Stage):
 
     def __init__(self, count: int) -> None:
         self.count = checked_natural(count, "count")
-        self.call = f"{self.name}({self.count})"
+
+    def __repr__(self) -> str:
+        return f"{self.name}({self.count})"
 
 
 class _TakeRun(StageRun):
@@ -206,7 +208,9 @@ class IgnoreElements(TakeLast):
 
     def __init__(self) -> None:
         super().__init__(0)
-        self.call = "ignore_elements()"
+
+    def __repr__(self) -> str:
+        return "ignore_elements()"
 
 
 class _SkipRun(StageRun):

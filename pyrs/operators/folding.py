@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from itertools import count, filterfalse, islice
 from sys import maxsize
 from typing import Any
@@ -149,7 +148,6 @@ class Last(FoldStage):
     def __init__(self, default: Any) -> None:
         self.default = checked_given(default, "default")
         self.emits_if_empty = default is not MISSING
-        self.call = call_of("last", _shown, default)
 
     def begin(self) -> Fold:
         last = self.default
@@ -163,6 +161,9 @@ class Last(FoldStage):
     def run(self) -> StageRun:
         return _LastRun(self)
 
+    def __repr__(self) -> str:
+        return f"last({_shown(self.default)})"
+
 
 def _default_of(stage: Last | ElementAt) -> Any:
     return _raise_no_element(stage) if stage.default is MISSING else stage.default
@@ -173,8 +174,8 @@ def _raise_no_element(stage: Stage) -> Any:
     raise NoElement(f"{stage!r}: the stream completed {'before that' if by_index else 'without an'} element")
 
 
-def _shown(default: Any, index: str = "") -> str:
-    return ", ".join(filter(None, [index, "" if default is MISSING else f"default={short(default)}"]))
+def _shown(default: Any) -> str:
+    return "" if default is MISSING else f"default={short(default)}"
 
 
 class _ElementAtRun(GatherRun):
@@ -210,7 +211,6 @@ class ElementAt(Stage):
         self.index = checked_natural(index, "index")
         self.default = checked_given(default, "default")
         self.emits_if_empty = default is not MISSING
-        self.call = call_of("element_at", partial(_shown, index=str(self.index)), default)
 
     def pull(self, iterator: Iterator[Any], whole: Chain[Any], hint: LengthHint) -> Iterator[Any]:
         hint.holding = True
@@ -227,13 +227,18 @@ class ElementAt(Stage):
         hint.used_up = True
         yield from whole.after_end(self.default)
 
+    def __repr__(self) -> str:
+        return f"element_at({self.index}{'' if self.default is MISSING else ', '}{_shown(self.default)})"
+
 
 class First(ElementAt):
     """``first(default)``: the first element."""
 
     def __init__(self, default: Any) -> None:
         super().__init__(0, default)
-        self.call = call_of("first", _shown, default)
+
+    def __repr__(self) -> str:
+        return f"first({_shown(self.default)})"
 
 
 class OnlyElement(FoldStage):
