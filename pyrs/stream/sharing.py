@@ -157,7 +157,9 @@ class Sharing(OperatorFamily[T_co]):
 
         Same as ``replay().auto_connect()``: the first Subscriber starts the source, which continues when all
         Subscribers have cancelled. Demand and memory are those of ``replay``: without a limit, memory **grows**. An
-        error is replayed after the elements.
+        error is replayed after the elements. The source is not started again: after ``seconds`` a new Subscriber of a
+        completed stream receives completion without elements. To load a value periodically, use
+        ``value.repeat_when(lambda counts: counts.delay(60)).replay(1).auto_connect()``.
 
         The arguments are those of ``replay``.
 
