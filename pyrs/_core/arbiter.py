@@ -149,6 +149,8 @@ class SubscriptionArbiter(DrainLoop, OperatorSubscription[T]):
 class ActiveSource(Subscriber[T]):
     """The Subscriber of one source of an arbiter (§2.5, §2.12)."""
 
+    catches_user_errors = True
+
     def __init__(self, arbiter: SubscriptionArbiter[T]) -> None:
         self._arbiter = arbiter
         self.discards = arbiter.discards

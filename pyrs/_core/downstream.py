@@ -60,11 +60,16 @@ class SubscriberWrapper(Subscriber[T]):
         return repr(self._subscriber)
 
 
-def subscriber_name(subscriber: object) -> str:
-    """Return the name of a Subscriber's class, without wrappers of pyrs."""
+def unwrapped(subscriber: object) -> object:
+    """Return the Subscriber without wrappers of pyrs."""
     while isinstance(subscriber, SubscriberWrapper):
         subscriber = subscriber._subscriber
-    return type(subscriber).__name__
+    return subscriber
+
+
+def subscriber_name(subscriber: object) -> str:
+    """Return the name of a Subscriber's class, without wrappers of pyrs."""
+    return type(unwrapped(subscriber)).__name__
 
 
 class DownstreamSubscription(Subscription, Generic[T]):
@@ -263,10 +268,17 @@ class DownstreamSubscription(Subscription, Generic[T]):
     def _subscriber_raised(
         self, error: BaseException, signal: str = "on_next", subscriber: Subscriber[T] | None = None
     ) -> None:
-        """Cancel because the Subscriber raised (§2.13); an interrupt or exit propagates."""
+        """Cancel because the Subscriber raised (§2.13); an interrupt or exit propagates.
+
+        Operators and terminal operations have ``catches_user_errors``: they raise no errors of user code. A signal
+        handler or a lack of memory can raise an error in them. It fails their stream, which otherwise would not end.
+        """
         receiver = self._terminate()
         receiver = subscriber if receiver is None else receiver  # not ``or``: a Subscriber may be false
         if hooks.is_exit(error):
             raise error
+        if receiver is not None and signal in SIGNALS[:2] and hasattr(type(unwrapped(receiver)), "catches_user_errors"):
+            receiver.on_error(error)
+            return
         name = "" if receiver is None else f" of {subscriber_name(receiver)}"  # None after a cancel in on_next
         hooks.on_error_dropped(error, f"raised by {signal}{name}")

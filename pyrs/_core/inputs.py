@@ -36,6 +36,7 @@ class Input(Subscriber[T]):
     Rules: 2.3, 2.4, 2.5, 2.6, 2.8, 2.9, 2.10, 2.12, 2.13.
     """
 
+    catches_user_errors = True
     _cancelled = False  # the owner has cancelled
     _upstream_over = False  # set after the upstream's ``cancel`` was called, or when it has terminated
 

@@ -57,6 +57,8 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
     Rules: 2.3, 2.4, 2.5, 2.6, 2.8, 2.12, 4.1, 4.2, and those of ``DownstreamSubscription``.
     """
 
+    catches_user_errors = True
+
     def __init__(self, subscriber: Subscriber[Any], stages: Sequence[Stage]) -> None:
         super().__init__(subscriber, capture())  # a stage may emit inside of request
         self._open = True  # upstream neither cancelled nor terminated
@@ -390,6 +392,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
             outermost: whether the frame that caught the exception is the one that the source called.
         """
         is_exit = hooks.is_exit(error)
+        place = min(place, len(self._stages) - 1)  # a signal handler may raise an error behind the last stage
         # An exit that a stage forwards as on_error is also raised, through the segments of earlier stages. They must
         # not forward it again while a later stage delays the on_error until its buffered elements are demanded.
         # On an exhausted stack, each stage that forwards a RecursionError raises another one. If each earlier stage
