@@ -206,6 +206,16 @@ def test_a_session_zone_may_be_an_offset(zone: str, minutes: int) -> None:
     assert zoned(pandas.Timestamp(wall), times.type, zone) == pandas.Timestamp(0, tz="UTC")
 
 
+@pytest.mark.parametrize("year", [2, 1850, 1899])
+def test_a_nested_value_of_pandas_has_the_offset_of_a_column(year: int) -> None:
+    """pytz, which pandas may use, has other offsets before 1902."""
+    pandas = pytest.importorskip("pandas")
+    times = pyarrow.array([datetime.datetime(year, 7, 1, tzinfo=datetime.timezone.utc)], pyarrow.timestamp("us", "UTC"))
+    shown = naive(pyarrow.RecordBatch.from_arrays([times], ["at"]), "America/New_York").column(0)
+    value = zoned([pandas.Timestamp(shown[0].as_py())], pyarrow.list_(times.type), "America/New_York")
+    assert pyarrow.array(value, times.type).equals(times)
+
+
 @pytest.mark.parametrize("value", [1_700_000_000, datetime.date(2026, 11, 21), "2026-11-21 12:00"])
 def test_a_nested_value_of_pandas_that_is_no_time_is_refused(value: object) -> None:
     """pandas would count a number in nanoseconds, Arrow counts it in microseconds."""

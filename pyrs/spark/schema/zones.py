@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
@@ -101,8 +101,8 @@ def zoned(value: Any, kind: pyarrow.DataType, zone: str) -> Any:
         time = Timestamp(value)
         if time is NaT or time.tz is not None:
             return time
-        offset = offset_of(zone)
-        return time.tz_localize(zone if offset is None else timezone(offset), ambiguous=False)
+        # By Arrow, as in ``naive``: pandas may use pytz, whose offsets before 1902 differ.
+        return with_zone(pyarrow.array([time.to_datetime64()]), zone)[0].as_py()
     if pyarrow.types.is_struct(kind):
         if isinstance(value, dict):
             return {field.name: zoned(value.get(field.name), field.type, zone) for field in kind}
