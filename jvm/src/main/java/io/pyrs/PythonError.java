@@ -12,6 +12,7 @@ import java.util.Objects;
  * frames as the stack trace, and the cause.
  */
 public interface PythonError {
+    /** Returns the class name, message and traceback of the exception. */
     Details details();
 
     /** Returns the qualified class name, such as "json.decoder.JSONDecodeError"; a built-in has no module prefix. */
