@@ -77,8 +77,8 @@ lint: setup ## check style, types, prose and import layers
 	@$(BIN)/mypy
 	@echo "pyrs: prose and commit subjects"
 	@$(BIN)/python .ci/prose.py
-	@echo "pyrs: layers, file sizes, public names"
-	@$(BIN)/python -m pytest -q tests/project/test_architecture.py
+	@echo "pyrs: layers, import cycles, file sizes, public names"
+	@$(BIN)/python -m pytest -q tests/project/test_architecture.py tests/project/test_import_cycles.py
 
 docs: setup ## build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file .mkdocs.yml
