@@ -263,6 +263,16 @@ def test_missing_libraries_of_the_tests_are_reported_with_the_command(tmp_path: 
         library_jars(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["smoke", "spark", "versions"])
+def test_script_installs_the_plugins_that_the_settings_of_pytest_need(name: str) -> None:
+    """pytest refuses ``--reruns`` in its settings if the plugin is missing."""
+    settings = (ROOT / "pyproject.toml").read_text()
+    extra = settings.split("\ntest = [")[1].split("\n]")[0]
+    assert ("--reruns" in settings, "timeout = 120" in settings) == (True, True)
+    assert {"pytest-rerunfailures", "pytest-timeout"} <= set(re.findall(r'"([a-z-]+)>=', extra))
+    assert "-e '.[spark,jpype,test]'" in (ROOT / ".ci" / name).read_text()
+
+
 def test_workflows_run_existing_targets() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     jobs = [job for workflow in workflows().values() for job in workflow["jobs"].values()]
