@@ -69,7 +69,8 @@ class Scheduling(OperatorFamily[T_co]):
         running task. ``on_subscribe`` runs on the subscribing thread, and a cancel on the thread that cancels.
 
         If the source is not pulled, demand is forwarded on the requesting thread while ``subscribe`` runs, so that the
-        function of ``create`` may emit for any length of time.
+        function of ``create`` may emit for any length of time. Demand for ``create`` is forwarded there afterwards,
+        too, because any thread may push the next element at once.
 
         A pulled source occupies the scheduler until the demand is met: do not run a long one on an asyncio loop.
 
