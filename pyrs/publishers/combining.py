@@ -179,30 +179,26 @@ def zip(*sources: Any, combine: Callable[..., Any] | None = None, prefetch: int 
 
 
 @overload
-def combine_latest(a: Publisher[A], b: Publisher[B], /, *, prefetch: int = 32) -> Stream[tuple[A, B]]: ...
+def combine_latest(a: Source[A], b: Source[B], /, *, prefetch: int = 32) -> Stream[tuple[A, B]]: ...
+@overload
+def combine_latest(a: Source[A], b: Source[B], c: Source[C], /, *, prefetch: int = 32) -> Stream[tuple[A, B, C]]: ...
 @overload
 def combine_latest(
-    a: Publisher[A], b: Publisher[B], c: Publisher[C], /, *, prefetch: int = 32
-) -> Stream[tuple[A, B, C]]: ...
-@overload
-def combine_latest(
-    a: Publisher[A], b: Publisher[B], c: Publisher[C], d: Publisher[D], /, *, prefetch: int = 32
+    a: Source[A], b: Source[B], c: Source[C], d: Source[D], /, *, prefetch: int = 32
 ) -> Stream[tuple[A, B, C, D]]: ...
 @overload
 def combine_latest(
-    a: Publisher[A], b: Publisher[B], c: Publisher[C], d: Publisher[D], e: Publisher[E], /, *, prefetch: int = 32
+    a: Source[A], b: Source[B], c: Source[C], d: Source[D], e: Source[E], /, *, prefetch: int = 32
 ) -> Stream[tuple[A, B, C, D, E]]: ...
 @overload
 def combine_latest(
     *sources: Publisher[Any] | Iterable[Publisher[Any]], prefetch: int = 32
 ) -> Stream[tuple[Any, ...]]: ...
 @overload
-def combine_latest(
-    a: Publisher[A], b: Publisher[B], /, *, combine: Callable[[A, B], R], prefetch: int = 32
-) -> Stream[R]: ...
+def combine_latest(a: Source[A], b: Source[B], /, *, combine: Callable[[A, B], R], prefetch: int = 32) -> Stream[R]: ...
 @overload
 def combine_latest(
-    a: Publisher[A], b: Publisher[B], c: Publisher[C], /, *, combine: Callable[[A, B, C], R], prefetch: int = 32
+    a: Source[A], b: Source[B], c: Source[C], /, *, combine: Callable[[A, B, C], R], prefetch: int = 32
 ) -> Stream[R]: ...
 @overload
 def combine_latest(
@@ -210,12 +206,12 @@ def combine_latest(
 ) -> Stream[R]: ...
 @overload
 def combine_latest(
-    a: Publisher[Any],
-    b: Publisher[Any],
-    c: Publisher[Any],
-    d: Publisher[Any],
+    a: Source[Any],
+    b: Source[Any],
+    c: Source[Any],
+    d: Source[Any],
     /,
-    *sources: Publisher[Any],
+    *sources: Source[Any],
     combine: Callable[..., R],
     prefetch: int = 32,
 ) -> Stream[R]: ...

@@ -215,6 +215,7 @@ assert_type(pyrs.combine_latest(numbers, words, numbers, combine=lambda n, word,
 assert_type(pyrs.zip(numbers, words, words, numbers, combine=lambda *row: len(row)), Stream[int])
 assert_type(pyrs.zip([numbers, numbers], combine=lambda *row: len(row)), Stream[int])
 assert_type(pyrs.combine_latest(numbers, words, words, words, words), Stream[tuple[int, str, str, str, str]])
+assert_type(pyrs.combine_latest(numbers, ["a"]), Stream[tuple[int, str]])
 
 # A chain of fifteen operators keeps track of the element type.
 chunks = pyrs.just(b"1\n2", b"3\n")
