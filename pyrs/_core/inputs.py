@@ -43,7 +43,7 @@ class Input(Subscriber[T]):
     def __init__(self, owner: Any = None, demand: int = 0) -> None:
         self._guard = RLock()  # reentrant: the collector may run a finalizer that cancels while the lock is held
         self._owner = owner
-        self.discards = hooks.discards_of(owner)
+        self.discards = () if owner is None else hooks.discards_of(owner)
         self._subscription: Subscription | None = None
         self._demand = demand  # requested when the Subscription arrives
         self._closed = False  # terminated or cancelled
@@ -120,7 +120,7 @@ class Input(Subscriber[T]):
         if refused:
             subscription.cancel()  # 2.5
         elif demand:
-            subscription.request(min(demand, UNBOUNDED))
+            subscription.request(demand if demand <= UNBOUNDED else UNBOUNDED)
 
     def on_next(self, element: T, /) -> None:
         if element is None:

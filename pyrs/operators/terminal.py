@@ -86,7 +86,7 @@ class _ForEach(Input[T], IteratorConsumer[T]):
     """
 
     def __init__(self, action: Callable[[T], object]) -> None:
-        super().__init__(demand=UNBOUNDED)
+        super().__init__(None, UNBOUNDED)
         self._action = action
         self._done = Event()
 
@@ -100,8 +100,7 @@ class _ForEach(Input[T], IteratorConsumer[T]):
                 self.take_error()  # not dropped: the caller receives it
             self.cancel()
             raise
-        error = self.take_error()
-        if error is not None:
+        if self.error is not None and (error := self.take_error()) is not None:
             try:
                 raise_again(error)
             finally:
