@@ -140,7 +140,7 @@ class _WholeRun(Coordinator[Any]):
     def _after_drain(self) -> None:
         # The request is sent outside the drain loop: inside it, a synchronous source would post all its elements.
         if self._input.first is not MISSING:
-            return  # another thread is about to emit the first element, and no other may precede it
+            return  # another thread is about to emit the first element, and no other element may precede it
         with self._lock:
             wanted, self._wanted = self._wanted, 0
         if wanted:

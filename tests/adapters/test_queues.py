@@ -27,7 +27,7 @@ class Unusual(BaseException):
 
 
 class RecordingQueue(queue.Queue[Any]):
-    """A queue that counts taken elements, and releases a semaphore at each ``get`` and at each ``put`` while full."""
+    """A queue that counts taken elements, each ``get`` (``waits``) and each ``put`` while it is full (``fulls``)."""
 
     def __init__(self, maxsize: int = 0) -> None:
         super().__init__(maxsize)

@@ -1,4 +1,4 @@
-"""Failed streams, and reasons for skips, that several entries and the operator registry share."""
+"""Failed streams, and reasons for skips, that several conformance entries and the operator registry share."""
 
 from __future__ import annotations
 

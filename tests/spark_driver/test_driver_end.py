@@ -27,9 +27,9 @@ ROOT = Path(__file__).parents[2]
 classes = shutdown.classes
 shared_jvm = shutdown.shared_jvm
 
-# A driver as users start it: the user's classes are on its class path, the pyrs jar is not. SPARK_DIST_CLASSPATH is
-# the end of the class path; with spark.driver.extraClassPath, its start, a driver could not use the archive of
-# .ci/driver_archive.py.
+# Start a driver as users do: the user's classes are on its class path, the pyrs jar is not. The classes are at the end
+# of the class path (SPARK_DIST_CLASSPATH). A driver with classes at its start (spark.driver.extraClassPath) could not
+# use the archive of .ci/driver_archive.py.
 DRIVER = """
     import os, subprocess, sys, threading
     import pyrs
@@ -84,7 +84,7 @@ LIFE = f"""
 
     spark.range(1).agg({{"id": "max"}}).schema  # the first query is slow: run it before the streams
 
-    # Streams in both directions that do not use Spark, and one whose elements need Spark jobs.
+    # Open streams in both directions without Spark, and one whose elements need Spark jobs.
     endless, count = parties.Range(1 << 60), 200_000
     running, exact = recording(10, 1), recording(100, 1)
     sink, jobs = parties.Counting(100, 1, False), parties.Counting(1, 1, False)
@@ -104,7 +104,7 @@ LIFE = f"""
     # The two finite streams may terminate between the two calls.
     eventually(lambda: bridge.jvm_stats()["streams_live"] == bridge.stats()["streams_live"] > 0, lambda: repr(bridge))
 
-    # A new session in the same JVM: the same bridge, and another one.
+    # Start a new session in the same JVM, and use it with the same bridge and with another one.
     spark = spark_session("local[1]")
     check(spark.sparkContext._gateway is gateway, "another gateway")
     with jvm.connect(spark) as second:
@@ -114,7 +114,7 @@ LIFE = f"""
         check(again.awaitEnd(MILLIS) and again.error() is None and again.count() == 3, again.error())
     running.assert_live()  # closing one bridge ends no stream of the other
 
-    # Another Python process on this JVM, which ends in the middle of its streams.
+    # Run another Python process with this JVM. The process ends in the middle of its streams.
     client = gateway._gateway_client
     address = getattr(client, "java_parameters", None) or client.gateway_parameters
     parties.share("source", parties.Range(1 << 60))
@@ -154,7 +154,10 @@ OTHER = """
 
 @pytest.mark.slow
 def test_streams_survive_the_sessions_of_a_driver(classes: Path) -> None:
-    """Streams survive the end of a session, other processes and other bridges; without pinned threads in a campaign."""
+    """Streams survive the end of a session, of another process and of another bridge.
+
+    A campaign also runs the driver without pinned threads.
+    """
     modes = (True, False) if CAMPAIGN else (True,)
     program = LIFE.replace("{other!r}", repr(textwrap.dedent(OTHER)))
     with together({pinned: partial(start, program, classes, pinned=pinned) for pinned in modes}) as children:
@@ -266,7 +269,7 @@ FORKING = """
                 traceback.print_exc()
                 status = 1
             if number % 2:
-                sys.exit(status)  # with the handlers of a usual exit
+                sys.exit(status)  # runs the exit handlers; os._exit does not
             os._exit(status)
         _, waited = os.waitpid(child, 0)
         assert waited == 0, f"child {number} failed"

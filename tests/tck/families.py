@@ -80,6 +80,6 @@ class Family(NamedTuple):
 
 
 def at_element(template: type[Any], at: int) -> Methods:
-    """Return a subclass of ``template``, whose fault depends on ``at``: the number of an element."""
+    """Return a subclass of ``template`` whose fault depends on ``at``, the number of an element."""
     methods: Any = type("subscription", (template,), {"at": at})
     return methods  # type: ignore[no-any-return]

@@ -1,4 +1,7 @@
-"""A value that cannot be converted fails only its call or its stream."""
+"""A value that cannot be converted fails only its call or its stream.
+
+The last test checks that a closed bridge leaves no mirror in the JVM.
+"""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def apply_by_key(
     The state of a key is JSON. It may contain None, booleans, numbers, strings, bytes, UUIDs, dates, times, and lists,
     tuples, dicts, sets and Rows of these. It is read and written as a whole in each micro-batch with rows of that key,
     and kept until the checkpoint is deleted. If the operators with state or their arguments, as ``repr`` shows them,
-    change, the query fails with both lists of operators. Another function with the same name is not detected.
+    change, the query fails with both lists of operators. A new function with the same name is not detected as a change.
 
     Time is that of the micro-batches: ``debounce``, ``buffer(seconds=...)`` and ``window(seconds=...)`` emit in the
     first micro-batch after their time. Spark runs micro-batches without rows for them.

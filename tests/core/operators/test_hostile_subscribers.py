@@ -1,4 +1,4 @@
-"""Illegal requests, and cancels and demand at unusual moments; a source with an illegal argument of on_error."""
+"""Illegal requests; cancels and demand at unusual moments; sources that fail, one with an illegal argument."""
 
 from __future__ import annotations
 
