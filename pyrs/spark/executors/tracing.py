@@ -12,7 +12,10 @@ from pyrs._core.observation import set_instrumentation
 
 
 def current_trace() -> dict[str, str]:
-    """Return the W3C entries of the current span; none without ``pyrs.telemetry``."""
+    """Return the W3C trace context of the current span.
+
+    The result is empty before ``pyrs.telemetry.propagate``.
+    """
     propagation = sys.modules.get("pyrs.telemetry.propagation")
     return {} if propagation is None else propagation.inject()
 

@@ -54,7 +54,7 @@ class ReplayBuffer:
         publisher, max_rows, capacity, on_restart: the arguments of ``read_stream``.
         encoder: encodes the rows in Arrow.
         journal: stores the segments on disk; None to buffer them in memory only.
-        parallelism: the number of tasks for a large batch.
+        parallelism: the number of tasks for a large segment; more if its rows are large.
         whole: whether elements are Arrow batches instead of rows. Offsets and ``max_rows`` count rows in either case,
             and ``capacity`` counts elements.
         most_bytes: the maximum size of a row that Spark can send to an executor.
@@ -237,12 +237,12 @@ class ReplayBuffer:
             self._journal.trim(self._base)
 
     def _position(self, offset: Offset, start: Offset | None = None) -> int:
-        """Return the number of the first element after an offset."""
+        """Return the number of the first row after an offset."""
         begin = offset if start is None else start
         can_continue = callable(self._on_restart) and self._intake is None
         if offset.epoch == self._epoch:
             if can_continue and begin.epoch == self._epoch and begin.sequence > self._end:
-                # The query has run without this journal: Spark has the elements up to there.
+                # The query has run without this journal: Spark has the elements up to this offset.
                 self._continue_at(begin)
             is_planned = start is not None and callable(self._on_restart)
             if not self._base <= offset.sequence <= self._end and not (offset.sequence > self._end and is_planned):
@@ -346,7 +346,7 @@ class ReplayBuffer:
         return self._end
 
     def _encode(self) -> bool:
-        """Encode received elements. Returns False if there are none."""
+        """Encode received elements; return False if there are none."""
         intake = self._begun()
         elements = [] if self._error else intake.take(self._elements.chunk)
         if not elements:
@@ -398,7 +398,7 @@ def _pieces(segments: Sequence[Segment]) -> list[Any]:
 
 
 def _joined(pieces: list[Any]) -> list[Any]:
-    """Return the rows of some Arrow streams as one, or as none if there are none."""
+    """Join Arrow streams into one; return an empty list unchanged."""
     if len(pieces) < 2:
         return pieces
     tables = [pyarrow.ipc.open_stream(piece).read_all() for piece in pieces]
@@ -430,7 +430,7 @@ def _parts(batches: list[pyarrow.RecordBatch], parallelism: int) -> list[Any]:
 def _halved(table: pyarrow.Table) -> Iterator[pyarrow.Table]:
     """Halve a table until each part has at most ``_TASK_BYTES`` or one row.
 
-    A division into equal numbers of rows would put several large rows into one task.
+    An equal number of rows in each part would not limit its size.
     """
     half = table.num_rows // 2
     # The size of whole buffers is a fast upper bound, also for a slice.

@@ -1,7 +1,7 @@
 """A finalizer that cancels or requests while its thread holds a lock causes no deadlock.
 
-The garbage collector may run at any allocation, and a signal handler at any call. These tests replace the locks of
-streams, sinks and timers with locks that run a finalizer right after they are acquired.
+The garbage collector may run at any allocation, and a signal handler at any call. The fixture ``collector`` replaces
+the locks of streams, sinks and timers with locks that run a finalizer right after they are acquired.
 """
 
 from __future__ import annotations
@@ -373,13 +373,13 @@ def test_finalizer_can_cancel_subscribers_while_a_submission_publisher_updates_t
     core = publisher._core
 
     def finalize_at_next_iteration(finalizer: Callable[[], object]) -> None:
-        # The first iteration looks for a duplicate subscription.
         core.subscriptions = FinalizingTuple(core.subscriptions)
         FinalizingTuple.finalizer = finalizer
 
     finalize_at_next_iteration(first.cancel)
     second.cancel()
     assert publisher.number_of_subscribers == 1
+    # The first iteration of subscribe() looks for a duplicate subscription, the second one adds the new subscription.
     finalize_at_next_iteration(lambda: finalize_at_next_iteration(third.cancel))
     publisher.subscribe(fourth)
     assert publisher.subscribers == (fourth,)

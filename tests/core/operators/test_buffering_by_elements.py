@@ -89,7 +89,7 @@ def test_incomplete_list_precedes_a_recursion_error_of_the_source(
     collect: Callable[[pyrs.Stream[int]], pyrs.Stream[list[int]]],
 ) -> None:
     subscriber: TestSubscriber[Any] = TestSubscriber(pyrs.UNBOUNDED)
-    with pytest.raises(RecursionError):  # it also reaches the frame that requests
+    with pytest.raises(RecursionError):  # it is also raised to the caller of request()
         collect(pyrs.from_iterable(raising([3, 2, 1, 3], RecursionError))).subscribe(subscriber)
     assert isinstance(subscriber.await_error(), RecursionError)
     assert subscriber.elements == [[3, 2, 1], [3]]

@@ -531,7 +531,7 @@ def test_request_reaches_a_source_that_pushes_during_subscribe(build: Any) -> No
 
 @pytest.mark.parametrize("build", [lambda s: s, lambda s: s.filter(lambda n: True), lambda s: s.limit_rate(4)])
 def test_demand_of_on_next_reaches_a_source_that_pushes_after_subscribe(build: Any) -> None:
-    """The scheduler is busy: the next push would find no demand, and fail the stream."""
+    """The scheduler runs no more tasks: a push that finds no demand would fail the stream."""
     scheduler = schedulers.VirtualTime()
     emitters: list[Any] = []
     subscriber: TestSubscriber[int] = TestSubscriber(1, on_element=lambda subscriber, element: subscriber.request(1))

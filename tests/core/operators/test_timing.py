@@ -284,7 +284,7 @@ class TestDemand:
 @pytest.mark.parametrize("name", ["sample(4)", "debounce(4)", "delay(4)"])
 def test_element_survives_a_scheduler_that_runs_tasks_early(name: str) -> None:
     class Early(schedulers.VirtualTime):
-        """Runs tasks early. An asyncio loop may run them early by up to the resolution of its clock."""
+        """Run tasks early, as an asyncio loop may do by up to the resolution of its clock."""
 
         def schedule(self, task: Any, delay: float = 0.0) -> schedulers.Cancellable:
             return super().schedule(task, delay * 0.75 if delay > 0.001 else delay)

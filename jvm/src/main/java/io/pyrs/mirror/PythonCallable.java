@@ -12,7 +12,7 @@ import java.util.Optional;
  * A Python function as an object of an interface with a single abstract method.
  *
  * <p>Each invocation is a call over the link with a deadline, which takes about 100 microseconds: too slow for each
- * element of a stream. An exception raised in Python is thrown.
+ * element of a stream. It throws the exception that the function raises, as a Java exception.
  */
 public final class PythonCallable extends PythonFunction {
     private final Conversion conversion;
