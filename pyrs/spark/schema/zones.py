@@ -85,7 +85,7 @@ def zoned(value: Any, kind: pyarrow.DataType, zone: str) -> Any:
     """Like ``with_zone``, but for one pandas value of a nested column.
 
     ``kind`` is the Arrow type of the value. The times in the value may have zones of their own, and maps are dicts or
-    lists of pairs.
+    lists of pairs. A time without a zone becomes the number that Arrow stores for it.
 
     Raises:
         ValueError: a value is no time, such as a number, which has no unit, or clocks skip a time.
@@ -101,8 +101,10 @@ def zoned(value: Any, kind: pyarrow.DataType, zone: str) -> Any:
         time = Timestamp(value)
         if time is NaT or time.tz is not None:
             return time
-        # By Arrow, as in ``naive``: pandas may use pytz, whose offsets before 1902 differ.
-        return with_zone(pyarrow.array([time.to_datetime64()]), zone)[0].as_py()
+        # By Arrow, as in ``naive``: pandas may use pytz, whose offsets before 1902 differ. The result is a number,
+        # because the instant of 9999-12-31 23:59:59 in a zone west of UTC is no datetime in Python.
+        local = pyarrow.array([time.to_pydatetime(warn=False)], pyarrow.timestamp("us"))
+        return with_zone(local, zone).cast(kind)[0].value
     if pyarrow.types.is_struct(kind):
         if isinstance(value, dict):
             return {field.name: zoned(value.get(field.name), field.type, zone) for field in kind}
