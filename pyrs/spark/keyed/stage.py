@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy, deepcopy
-from threading import Event
 from typing import Any, NamedTuple
 
 from pyrs import schedulers
@@ -87,8 +86,8 @@ class KeyedStage:
         clock = _Clock()
         clock.advance_to(then)
         rows, runs = _Rows(), list[SavedRun]()
-        emitted, errors, completed = list[Any](), list[BaseException](), Event()
-        collector = CallbackSubscriber[Any](emitted.append, errors.append, completed.set, None)
+        emitted, errors, completed = list[Any](), list[BaseException](), list[bool]()
+        collector = CallbackSubscriber[Any](emitted.append, errors.append, lambda: completed.append(True), None)
         with schedulers.use(clock):
             chain = list(map(_with_own_initial, self._chain)) if saved is None else self._chain
             resumed(chain, rows, runs, former or ()).subscribe(collector)
@@ -98,7 +97,7 @@ class KeyedStage:
                     break
         if errors:
             raise errors[0]
-        ended = completed.is_set()
+        ended = bool(completed)
         states = None if ended else [_saved(run) for run in reversed(runs)]
         if rows.starved:
             raise RuntimeError("the stage stopped requesting rows: an operator waits for another thread")
