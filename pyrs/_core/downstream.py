@@ -270,14 +270,16 @@ class DownstreamSubscription(Subscription, Generic[T]):
     ) -> None:
         """Cancel because the Subscriber raised (§2.13); an interrupt or exit propagates.
 
-        Operators and terminal operations have ``catches_user_errors``: they raise no errors of user code. A signal
-        handler or a lack of memory can raise an error in them. It fails their stream, which otherwise would not end.
+        A Subscriber of pyrs with ``catches_user_errors`` raises no errors of user code. A signal handler or a lack of
+        memory can raise an error in it. It fails the stream, which otherwise would not end. If the Subscriber has
+        already handled a terminal signal, it reports the error as dropped.
         """
         receiver = self._terminate()
         receiver = subscriber if receiver is None else receiver  # not ``or``: a Subscriber may be false
         if hooks.is_exit(error):
             raise error
-        if receiver is not None and signal in SIGNALS[:2] and hasattr(type(unwrapped(receiver)), "catches_user_errors"):
+        catches = signal != "on_error" and getattr(type(unwrapped(receiver)), "catches_user_errors", False)
+        if receiver is not None and catches:
             receiver.on_error(error)
             return
         name = "" if receiver is None else f" of {subscriber_name(receiver)}"  # None after a cancel in on_next

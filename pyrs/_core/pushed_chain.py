@@ -58,6 +58,7 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
     """
 
     catches_user_errors = True
+    _introduced = False  # ``on_subscribe`` was signalled downstream
 
     def __init__(self, subscriber: Subscriber[Any], stages: Sequence[Stage]) -> None:
         super().__init__(subscriber, capture())  # a stage may emit inside of request
@@ -311,8 +312,14 @@ class PushedChainSubscriber(DownstreamSubscription[Any], Subscriber[Any]):
                 raise  # handled by ``_on_request``
             self._stage_raised(error, place)
 
+    def _introduce(self) -> None:
+        self._introduced = True
+        super()._introduce()
+
     def _deliver(self, error: BaseException | None = None) -> None:
         try:
+            if not self._introduced:  # §1.9: a signal handler raised in ``on_subscribe``
+                self._introduce()
             self._end_with(error)
         finally:
             self._release()

@@ -69,6 +69,8 @@ class FutureSubscriber(Subscriber[T]):
         default: the result for a stream without an element; MISSING to fail the future with a SpecViolation.
     """
 
+    catches_user_errors = True
+
     def __init__(self, call: str, demand: int = 2, default: Any = MISSING) -> None:
         self.future: Future[T] = Future()
         self._call = call

@@ -94,6 +94,8 @@ class _Paced(Subscriber[Any], Subscription):
     element.
     """
 
+    catches_user_errors = True
+
     def __init__(self, source: IterablePublisher[Any], observed: bool) -> None:
         self._arrived: deque[Any] = deque()
         self._error: BaseException | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import count
 from typing import Any, NoReturn
 
@@ -13,6 +14,7 @@ from pyrs._core.arbiter import ActiveSource
 from pyrs._core.coordinator import Coordinator
 from pyrs._core.inputs import Input, QueuedInput
 from pyrs._core.pushed_chain import PushedChainSubscriber
+from pyrs.testing import TestSubscriber
 from tests.lines import AtLine
 
 TRACED = [
@@ -57,3 +59,21 @@ def test_error_of_a_signal_handler_fails_the_stream(
         with AtLine(TRACED, line, exceed) as at, pytest.raises(TimeLimit):
             stream().collect(timeout=10)
             pytest.fail(f"no error after {at.place}")
+
+
+def test_error_before_on_subscribe_is_signalled_after_it() -> None:
+    """Rule 1.9: the chain of pushed operators has not called ``on_subscribe`` yet."""
+    for line in range(1, 40):
+        subscriber = TestSubscriber[int]()
+        with AtLine([PushedChainSubscriber.on_subscribe], line, exceed) as at, suppress(TimeLimit):
+            pyrs.range(5).prefetch(8).map(abs).subscribe(subscriber)
+        if not at.reached:
+            break
+        assert subscriber.subscription is not None, at.place
+        assert subscriber.violations == [], at.place
+    assert line > 5
+
+
+def test_error_at_the_begin_of_on_complete_fails_the_stream() -> None:
+    with AtLine([Input.on_complete], 1, exceed), pytest.raises(TimeLimit):
+        pyrs.range(5).prefetch(8).map(abs).collect(timeout=10)
