@@ -50,8 +50,8 @@ class Stage(ABC):
         is_mapping: whether the stage replaces each element by the result of that function, as ``map`` does.
         fuses: whether ``over`` implements the stage. If not, the stage only takes pushed elements.
         emits_if_empty: whether ``pull`` yields an element even if the source is empty.
-        call: the user's call, such as ``buffer(3)``. A stage that is often assembled overrides ``__repr__`` instead,
-            which costs nothing before it is called.
+        call: the user's call, such as ``buffer(3)``; a ``LazyText`` if it shows a value of the user. A stage that is
+            often assembled overrides ``__repr__`` instead, which costs nothing before it is called.
         site: the line of user code that assembled the stage.
         saved: the variables that contain the state between two elements (see ``saving``); None if it cannot be saved.
         run_type: the class of the stage's run; its only argument is the stage.
