@@ -71,6 +71,15 @@ def _call(name: str, show: Callable[[Any], str], value: Any) -> str:
     return f"{name}({show(value)})"
 
 
+def chained(source: object, call: object) -> str:
+    """Return the text of a call on a source.
+
+    The call is empty if another operator shows it: ``share()`` is one call and two operators.
+    """
+    text = str(call)
+    return f"{source!r}.{text}" if text else repr(source)
+
+
 def name_of(function: Any) -> str:
     """Return the display name of a function, which is the same in each process."""
     name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Protocol
 
 from pyrs._core import hooks
-from pyrs._core.display import LazyText
+from pyrs._core.display import LazyText, chained
 from pyrs._core.downstream import DownstreamSubscription, checked_subscriber
 from pyrs._core.sites import Site, assembly_site, blame
 from pyrs._core.source import InertSubscription
@@ -68,8 +68,7 @@ class Operator(Publisher[R_co]):
         blame(error, self.call, self.site)
 
     def __repr__(self) -> str:
-        source = [] if self.source is None else [repr(self.source)]
-        return ".".join(filter(None, [*source, str(self.call)]))  # share() and cache() are one call and two operators
+        return str(self.call) if self.source is None else chained(self.source, self.call)
 
 
 class OperatorSubscription(DownstreamSubscription[T]):

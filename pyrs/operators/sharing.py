@@ -12,6 +12,7 @@ from pyrs import schedulers
 from pyrs._core import hooks
 from pyrs._core.context import in_context
 from pyrs._core.demand import UNBOUNDED, Prefetch
+from pyrs._core.display import chained
 from pyrs._core.downstream import checked_subscriber
 from pyrs._core.hub import OK, AlignedHub, EmitResult, HubSubscription
 from pyrs._core.inputs import Input
@@ -34,7 +35,7 @@ class Assembled(Publisher[Any]):
         self.call = call
 
     def __repr__(self) -> str:
-        return f"{self.source!r}.{self.call}" if self.call else repr(self.source)
+        return chained(self.source, self.call)
 
 
 class Shared(Assembled):
